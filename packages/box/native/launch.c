@@ -1,0 +1,281 @@
+/*
+ * launch: stands between the server and bubblewrap.
+ *
+ * It exists because some things must happen before bubblewrap and cannot be said with its flags:
+ * join the sandbox's cgroup, close every inherited descriptor, mount the size-limited noexec work
+ * area in a mount namespace of its own (so that a crash leaves no mount on the host), and give up
+ * the caller's uid. The server starts it ahead of need: joining a cgroup costs a kernel grace
+ * period (about 10 ms), waiting on a socket costs nothing.
+ *
+ *   argv      --cgroup FILE ...   cgroup.procs files to join at once
+ *   fd 2      diagnostics         fd 3      the channel: first our orders, then the guest's frames
+ *
+ * Orders are a u32 length and that many bytes of NUL-terminated words:
+ *   parent PID             the server; if it is not our parent any more, we end
+ *   userns none|self|sub   none: we are root. self, sub: rootless, without or with subordinate ids
+ *   submap UID COUNT GID COUNT
+ *   stage BYTES INODES     mount the tmpfs of the work area at /tmp of the private namespace
+ *   dir NAME MODE          make a folder on it that belongs to the sandbox's uid
+ *   bind SOURCE NAME       make a host file or folder reachable at /tmp/NAME
+ *   seccomp FILE           open it as descriptor 9
+ *   rlimit NAME VALUE
+ *   ids UID GID            whom to become
+ *   exec PATH ARG ...      the rest is bubblewrap's command line
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHANNEL 3
+#define SECCOMP_FD 9
+#define MAX_ORDERS (256 * 1024)
+#define MAX_WORDS 2048
+#define STAGE "/tmp"
+
+static char *words[MAX_WORDS + 1];
+static int word_count, at;
+static pid_t expected_parent;
+static uid_t target_uid = (uid_t)-1;
+static gid_t target_gid = (gid_t)-1;
+
+static void fail(const char *format, ...) {
+  va_list list;
+  int saved = errno;
+  va_start(list, format);
+  dprintf(2, "launch: ");
+  vdprintf(2, format, list);
+  dprintf(2, saved ? ": %s\n" : "\n", saved ? strerror(saved) : "");
+  va_end(list);
+  _exit(126);
+}
+
+static void close_from(unsigned first) {
+  if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) fail("cannot read the descriptor limit");
+  for (unsigned fd = first; fd < limit.rlim_cur && fd < 1048576; fd++) close((int)fd);
+}
+
+static void write_file(const char *path, const char *text) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) fail("cannot open %s", path);
+  if (write(fd, text, strlen(text)) < 0) fail("cannot write %s", path);
+  close(fd);
+}
+
+static int read_exactly(void *into, size_t length) {
+  char *p = into;
+  while (length > 0) {
+    ssize_t n = read(CHANNEL, p, length);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail("cannot read the channel");
+    if (n == 0) return 0;
+    p += n;
+    length -= (size_t)n;
+  }
+  return 1;
+}
+
+static void read_orders(void) {
+  uint32_t length;
+  if (!read_exactly(&length, sizeof length)) _exit(0); /* never needed: the server closed us */
+  if (length == 0 || length > MAX_ORDERS) { errno = 0; fail("orders of %u bytes", length); }
+  char *text = malloc(length + 1);
+  if (!text) fail("out of memory");
+  if (!read_exactly(text, length)) _exit(0);
+  text[length] = 0;
+  for (char *p = text; p < text + length && word_count < MAX_WORDS; p += strlen(p) + 1) words[word_count++] = p;
+}
+
+static char *next(void) {
+  errno = 0;
+  if (at >= word_count) fail("orders end too early");
+  return words[at++];
+}
+
+static unsigned long long next_number(void) {
+  char *word = next(), *end;
+  unsigned long long value = strtoull(word, &end, 10);
+  errno = 0;
+  if (end == word || *end) fail("not a number: %s", word);
+  return value;
+}
+
+static void die_with_parent(void) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail("cannot ask to die with the parent");
+  if (expected_parent && getppid() != expected_parent) _exit(0);
+}
+
+static void private_mounts(int flags) {
+  if (unshare(flags) != 0) fail("cannot make a namespace (unshare 0x%x)", flags);
+}
+
+static void stop_propagation(void) {
+  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) fail("cannot make mounts private");
+}
+
+/* The helper is forked before unshare, so that it stays in the parent user namespace: only from
+ * there may newuidmap write our maps. */
+static void map_subordinate_ids(const char *uid_start, const char *uid_count, const char *gid_start, const char *gid_count) {
+  int ready[2], done[2], status;
+  char byte = 0, self[24], own_uid[24], own_gid[24];
+  snprintf(self, sizeof self, "%d", getpid());
+  snprintf(own_uid, sizeof own_uid, "%u", getuid());
+  snprintf(own_gid, sizeof own_gid, "%u", getgid());
+  if (pipe2(ready, O_CLOEXEC) || pipe2(done, O_CLOEXEC)) fail("cannot make a pipe");
+  pid_t helper = fork();
+  if (helper < 0) fail("cannot fork");
+  if (helper == 0) {
+    if (read(ready[0], &byte, 1) != 1) _exit(1);
+    pid_t gid_helper = fork();
+    if (gid_helper == 0) {
+      execlp("newgidmap", "newgidmap", self, "0", own_gid, "1", "1", gid_start, gid_count, (char *)NULL);
+      _exit(127);
+    }
+    if (gid_helper < 0 || waitpid(gid_helper, &status, 0) < 0 || status != 0) _exit(1);
+    execlp("newuidmap", "newuidmap", self, "0", own_uid, "1", "1", uid_start, uid_count, (char *)NULL);
+    _exit(127);
+  }
+  private_mounts(CLONE_NEWUSER | CLONE_NEWNS);
+  if (write(ready[1], &byte, 1) != 1) fail("cannot wake the id mapper");
+  if (waitpid(helper, &status, 0) < 0) fail("cannot wait for the id mapper");
+  errno = 0;
+  if (status != 0) fail("newuidmap or newgidmap refused the subordinate ids of this user");
+  close(ready[0]); close(ready[1]); close(done[0]); close(done[1]);
+  if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0) fail("cannot take the mapped ids");
+}
+
+static void map_own_id(void) {
+  uid_t uid = getuid();
+  gid_t gid = getgid();
+  char map[64];
+  private_mounts(CLONE_NEWUSER | CLONE_NEWNS);
+  write_file("/proc/self/setgroups", "deny");
+  snprintf(map, sizeof map, "%u %u 1", uid, uid);
+  write_file("/proc/self/uid_map", map);
+  snprintf(map, sizeof map, "%u %u 1", gid, gid);
+  write_file("/proc/self/gid_map", map);
+}
+
+static void enter_namespaces(const char *kind) {
+  if (!strcmp(kind, "none")) private_mounts(CLONE_NEWNS);
+  else if (!strcmp(kind, "self")) map_own_id();
+  else if (!strcmp(kind, "sub")) {
+    errno = 0;
+    if (strcmp(next(), "submap")) fail("userns sub needs submap");
+    char *uid_start = next(), *uid_count = next(), *gid_start = next(), *gid_count = next();
+    map_subordinate_ids(uid_start, uid_count, gid_start, gid_count);
+  } else fail("unknown userns %s", kind);
+  stop_propagation();
+}
+
+static void mount_stage(unsigned long long bytes, unsigned long long inodes) {
+  char options[128];
+  snprintf(options, sizeof options, "size=%llu,nr_inodes=%llu,mode=0755", bytes, inodes);
+  if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0) fail("cannot mount the work area");
+}
+
+static void make_dir(const char *name, unsigned mode) {
+  char path[512];
+  snprintf(path, sizeof path, STAGE "/%s", name);
+  if (mkdir(path, 0700) != 0) fail("cannot make %s", path);
+  if (target_uid != (uid_t)-1 && chown(path, target_uid, target_gid) != 0) fail("cannot hand over %s", path);
+  if (chmod(path, mode) != 0) fail("cannot set the mode of %s", path);
+}
+
+static void bind_in(const char *source, const char *name) {
+  char path[512];
+  struct stat info;
+  snprintf(path, sizeof path, STAGE "/%s", name);
+  if (stat(source, &info) != 0) fail("cannot see %s", source);
+  if (S_ISDIR(info.st_mode)) {
+    if (mkdir(path, 0755) != 0) fail("cannot make %s", path);
+  } else {
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+    if (fd < 0) fail("cannot make %s", path);
+    close(fd);
+  }
+  if (mount(source, path, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", source);
+}
+
+static void open_filter(const char *path) {
+  int fd = open(path, O_RDONLY);
+  if (fd < 0) fail("cannot open the filter %s", path);
+  if (dup2(fd, SECCOMP_FD) < 0) fail("cannot place the filter");
+  if (fd != SECCOMP_FD) close(fd);
+}
+
+static void limit(const char *name, unsigned long long value) {
+  static const struct { const char *name; int resource; } known[] = {
+    {"as", RLIMIT_AS}, {"core", RLIMIT_CORE}, {"cpu", RLIMIT_CPU}, {"data", RLIMIT_DATA}, {"fsize", RLIMIT_FSIZE},
+    {"memlock", RLIMIT_MEMLOCK}, {"msgqueue", RLIMIT_MSGQUEUE}, {"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC},
+    {"sigpending", RLIMIT_SIGPENDING},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcmp(known[i].name, name)) continue;
+    struct rlimit now, want = {value, value};
+    if (getrlimit(known[i].resource, &now) != 0) fail("cannot read the limit %s", name);
+    if (now.rlim_max < want.rlim_max) want.rlim_cur = want.rlim_max = now.rlim_max; /* already tighter */
+    if (setrlimit(known[i].resource, &want) != 0) fail("cannot set the limit %s", name);
+    return;
+  }
+  errno = 0;
+  fail("unknown limit %s", name);
+}
+
+static void become_target(void) {
+  if (target_uid == (uid_t)-1) return;
+  if (setgroups(0, NULL) != 0) fail("cannot leave the groups");
+  if (setresgid(target_gid, target_gid, target_gid) != 0) fail("cannot take gid %u", target_gid);
+  if (setresuid(target_uid, target_uid, target_uid) != 0) fail("cannot take uid %u", target_uid);
+  if (target_uid == 0 || getuid() == 0 || geteuid() == 0) { errno = 0; fail("still root after dropping"); }
+}
+
+int main(int argc, char **argv) {
+  die_with_parent();
+  close_from(CHANNEL + 1);
+  umask(022);
+  for (int i = 1; i + 1 < argc; i += 2) {
+    errno = 0;
+    if (strcmp(argv[i], "--cgroup")) fail("unknown option %s", argv[i]);
+    write_file(argv[i + 1], "0");
+  }
+  read_orders();
+  while (at < word_count) {
+    char *word = next();
+    if (!strcmp(word, "parent")) expected_parent = (pid_t)next_number();
+    else if (!strcmp(word, "userns")) enter_namespaces(next());
+    else if (!strcmp(word, "stage")) { unsigned long long bytes = next_number(); mount_stage(bytes, next_number()); }
+    else if (!strcmp(word, "dir")) { char *name = next(); make_dir(name, (unsigned)strtoul(next(), NULL, 8)); }
+    else if (!strcmp(word, "bind")) { char *source = next(); bind_in(source, next()); }
+    else if (!strcmp(word, "seccomp")) open_filter(next());
+    else if (!strcmp(word, "rlimit")) { char *name = next(); limit(name, next_number()); }
+    else if (!strcmp(word, "ids")) { target_uid = (uid_t)next_number(); target_gid = (gid_t)next_number(); }
+    else if (!strcmp(word, "exec")) {
+      char *empty[] = {NULL};
+      words[word_count] = NULL;
+      become_target();
+      die_with_parent(); /* asked again: taking another uid had cleared it */
+      execve(words[at], words + at, empty);
+      fail("cannot start %s", words[at]);
+    } else { errno = 0; fail("unknown order %s", word); }
+  }
+  errno = 0;
+  fail("orders without exec");
+}

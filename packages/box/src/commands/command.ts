@@ -1,0 +1,87 @@
+/** What a command is. CLI, `/v1`, OpenAPI and, later, MCP are faces of the list in registry.ts. */
+
+import type { ActorKind, Scope } from '@skillbox/protocol';
+import type { z } from 'zod';
+import type { Box } from '../box.ts';
+
+export interface Caller {
+  readonly tenant: string;
+  readonly actor: { readonly kind: ActorKind; readonly id: string };
+  readonly scopes: readonly Scope[];
+}
+
+export interface CommandContext {
+  readonly box: Box;
+  readonly caller: Caller;
+  readonly requestId: string;
+  /** Origin for links, such as http://127.0.0.1:8080. */
+  readonly origin: string;
+  readonly idempotencyKey: string | undefined;
+  /** Last-Event-ID of a stream that is resumed. */
+  readonly lastEventId: string | undefined;
+  /** Aborts when the caller goes away. */
+  readonly signal: AbortSignal;
+}
+
+/** How the answer travels. */
+export type OutputKind =
+  | { readonly kind: 'json'; readonly schema: z.ZodType; readonly status?: number; readonly accepted?: z.ZodType }
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'text' }
+  | { readonly kind: 'bytes'; readonly contentType: string }
+  | { readonly kind: 'events'; readonly schema: z.ZodType };
+
+export interface StreamEvent {
+  readonly id: string;
+  readonly event: string;
+  readonly data: unknown;
+}
+
+/** What `run` may return besides plain JSON. */
+export class Reply {
+  constructor(
+    readonly body: unknown,
+    readonly options: { readonly status?: number; readonly headers?: Record<string, string> } = {},
+  ) {}
+}
+
+export interface HttpFace {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** With :name parameters; `:path*` takes the rest. What is not in the path is query (GET, DELETE) or JSON body. */
+  readonly path: string;
+  /** A zip or multipart upload arrives as input.archive. */
+  readonly upload?: boolean;
+  /** Also reachable with a signed link instead of a key. */
+  readonly signed?: boolean;
+}
+
+export interface CliFace {
+  /** Words after `skillbox`, such as `skill show`. */
+  readonly words: string;
+  /** Inputs that are positional, in order; a name ending in ? is optional. */
+  readonly args?: readonly string[];
+  readonly examples: readonly string[];
+  /** true: the CLI has its own file for it in cli/, over this command's schema. */
+  readonly polished?: boolean;
+}
+
+export interface Command<I extends z.ZodObject = z.ZodObject> {
+  readonly name: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** null: no key needed. */
+  readonly scope: Scope | null;
+  readonly effect: 'read' | 'change';
+  /** An administrative act: leaves an audit event. */
+  readonly audited?: boolean;
+  readonly input: I;
+  readonly output: OutputKind;
+  readonly http: HttpFace;
+  readonly cli?: CliFace;
+  run(context: CommandContext, input: z.output<I>): Promise<unknown>;
+}
+
+/** Keeps the input's type for `run`, then forgets it so that all commands fit one list. */
+export function command<I extends z.ZodObject>(definition: Command<I>): Command {
+  return definition as unknown as Command;
+}

@@ -1,0 +1,193 @@
+/** Flags, environment and defaults become one typed object here; nothing else reads process.env. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { BoxError } from '@skillbox/protocol';
+import { z } from 'zod';
+import { parseDuration, parseSize } from './units.ts';
+
+const size = (fallback: string) => z.string().default(fallback).transform(asUnit(parseSize, 'a size such as 256Mi'));
+const time = (fallback: string) => z.string().default(fallback).transform(asUnit(parseDuration, 'a time such as 90s or 2m'));
+const count = (fallback: number) => z.coerce.number().int().nonnegative().default(fallback);
+
+/** One row for each setting: its variable, its schema with the default, what it is for. `secret` values are never shown. */
+export const settings = {
+  bind: setting(
+    'SKILLBOX_BIND',
+    z.string().default('127.0.0.1'),
+    'Address the server listens on. Anything but loopback needs TLS in front of it.',
+  ),
+  port: setting(
+    'SKILLBOX_API_PORT',
+    z.coerce.number().int().min(0).max(65535).default(8080),
+    'Port the server listens on; 0 takes a free one.',
+  ),
+  manifest: setting(
+    'SKILLBOX_MANIFEST',
+    z.string().optional(),
+    'Path of skillbox.yaml. Without it the file is looked for upward from the working directory.',
+  ),
+  stateRoot: setting(
+    'SKILLBOX_STATE_ROOT',
+    z.string().optional(),
+    'Folder of everything the box keeps. Default: .skillbox-state beside the manifest, or in the working directory.',
+  ),
+  publicUrl: setting(
+    'SKILLBOX_PUBLIC_URL',
+    z.url().optional(),
+    'Address that callers use, for links in answers. Default: the host of the request.',
+  ),
+  advertiseUrl: setting(
+    'SKILLBOX_ADVERTISE_URL',
+    z.url().optional(),
+    'Address at which other hosts of the box reach this one. Default: bind and port.',
+  ),
+  dbDsn: setting('SKILLBOX_DB_DSN', z.string().optional(), 'PostgreSQL connection string. Default: SQLite in the state root.', true),
+  s3Endpoint: setting('SKILLBOX_S3_ENDPOINT', z.url().optional(), 'S3 endpoint for blobs. Default: a folder in the state root.'),
+  s3Bucket: setting('SKILLBOX_S3_BUCKET', z.string().default('skillbox'), 'Bucket for blobs; made when it does not exist.'),
+  s3Region: setting('SKILLBOX_S3_REGION', z.string().default('us-east-1'), 'Region of the bucket.'),
+  s3AccessKey: setting('SKILLBOX_S3_ACCESS_KEY', z.string().optional(), 'Access key for S3.', true),
+  s3SecretKey: setting('SKILLBOX_S3_SECRET_KEY', z.string().optional(), 'Secret key for S3.', true),
+  secretKey: setting(
+    'SKILLBOX_SECRET_KEY',
+    z.string().min(32).optional(),
+    'Key that signs links and encrypts what waits in the queue; the same on all hosts of a box. Default: made at first start, kept in the state root.',
+    true,
+  ),
+  defaultTimeout: setting('SKILLBOX_DEFAULT_TIMEOUT', time('120s'), 'Time limit of an execution that names none.'),
+  maxTimeout: setting('SKILLBOX_MAX_TIMEOUT', time('10m'), 'Longest time limit an execution can have.'),
+  defaultMemory: setting('SKILLBOX_DEFAULT_MEMORY', size('256Mi'), 'Memory of an execution whose skill names none.'),
+  maxMemory: setting('SKILLBOX_MAX_MEMORY', size('2Gi'), 'Most memory a skill can ask for.'),
+  defaultCpu: setting('SKILLBOX_DEFAULT_CPU', z.coerce.number().positive().default(0.5), 'CPUs of an execution whose skill names none.'),
+  maxCpu: setting('SKILLBOX_MAX_CPU', z.coerce.number().positive().default(2), 'Most CPUs a skill can ask for.'),
+  maxProcesses: setting('SKILLBOX_MAX_PROCESSES', count(128), 'Processes and threads of one execution.'),
+  maxOpenFiles: setting('SKILLBOX_MAX_OPEN_FILES', count(1024), 'Open files of one process in an execution.'),
+  maxDisk: setting(
+    'SKILLBOX_MAX_DISK',
+    size('128Mi'),
+    'Size of /sandbox and /tmp of one execution together. It is memory, and counts as such.',
+  ),
+  maxOutputSize: setting('SKILLBOX_MAX_OUTPUT_SIZE', size('1Mi'), 'Largest output.json.'),
+  maxLogSize: setting('SKILLBOX_MAX_LOG_SIZE', size('1Mi'), 'Most bytes of stdout and stderr that are kept.'),
+  maxArtifacts: setting('SKILLBOX_MAX_ARTIFACTS', count(100), 'Most files an execution can leave.'),
+  maxArtifactSize: setting('SKILLBOX_MAX_ARTIFACT_SIZE', size('50Mi'), 'Most bytes of artifacts of one execution.'),
+  maxSkillSize: setting('SKILLBOX_MAX_SKILL_SIZE', size('50Mi'), 'Largest skill, packed and unpacked.'),
+  maxRequestSize: setting('SKILLBOX_MAX_REQUEST_SIZE', size('16Mi'), 'Largest JSON body of a request.'),
+  maxConcurrentExecs: setting(
+    'SKILLBOX_MAX_CONCURRENT_EXECS',
+    count(Math.max(10, availableParallelism() * 2)),
+    'Executions that run at once on this host. Default: 10, or twice the cores if that is more.',
+  ),
+  tenantConcurrentExecs: setting('SKILLBOX_TENANT_CONCURRENT_EXECS', count(8), 'Executions of one tenant that run at once on this host.'),
+  queueSize: setting('SKILLBOX_QUEUE_SIZE', count(1000), 'Executions that may wait on this host; then 429.'),
+  tenantQueueSize: setting('SKILLBOX_TENANT_QUEUE_SIZE', count(500), 'Executions of one tenant that may wait; then 429.'),
+  queueTimeout: setting('SKILLBOX_QUEUE_TIMEOUT', time('60s'), 'Longest wait for a slot.'),
+  tenantRate: setting(
+    'SKILLBOX_TENANT_RATE',
+    z.coerce.number().positive().default(200),
+    'Requests per second of one tenant, with bursts of twice that.',
+  ),
+  tenantStorage: setting('SKILLBOX_TENANT_STORAGE', size('5Gi'), 'Bytes of skills, artifacts and logs one tenant may keep.'),
+  drainTimeout: setting('SKILLBOX_DRAIN_TIMEOUT', time('20s'), 'How long a stopping server lets running executions finish.'),
+  leaseTtl: setting(
+    'SKILLBOX_LEASE_TTL',
+    time('15s'),
+    'After how long without a heartbeat a host counts as gone and others close its work.',
+  ),
+  standby: setting('SKILLBOX_STANDBY', count(2), 'Launchers that stand ready with their cgroup joined; 0 starts each on demand.'),
+  logLevel: setting(
+    'SKILLBOX_LOG_LEVEL',
+    z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+    'Least severity that is logged.',
+  ),
+  serverUrl: setting('SKILLBOX_SERVER_URL', z.url().optional(), 'CLI: address of the box. Default: the local one.'),
+  apiKey: setting('SKILLBOX_API_KEY', z.string().optional(), 'CLI: key. Default: admin.key of the local state root.', true),
+  tenant: setting('SKILLBOX_TENANT', z.string().optional(), 'CLI: act for this tenant (administrators only).'),
+} as const;
+
+export type SettingName = keyof typeof settings;
+export type Settings = { [K in SettingName]: z.output<(typeof settings)[K]['schema']> };
+
+export interface Config extends Settings {
+  /** Absolute. */
+  readonly stateRoot: string;
+  /** Absolute path of the manifest, undefined when built-in defaults are the manifest. */
+  readonly manifest: string | undefined;
+  /** Folder that relative paths of the manifest start from. */
+  readonly baseDir: string;
+}
+
+export interface ConfigSources {
+  readonly flags?: Partial<Record<SettingName, string | undefined>>;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+}
+
+/** Flags win over the environment, the environment over `.env` beside the manifest, that over defaults. */
+export function loadConfig({ flags = {}, env = process.env, cwd = process.cwd() }: ConfigSources = {}): Config {
+  const manifest = findManifest(flags.manifest ?? env[settings.manifest.env], cwd);
+  const baseDir = manifest ? dirname(manifest) : cwd;
+  const fileEnv = readDotEnv(join(baseDir, '.env'));
+  const values: Record<string, unknown> = {};
+  for (const [name, { env: variable, schema }] of Object.entries(settings)) {
+    const given = flags[name as SettingName] ?? nonEmpty(env[variable]) ?? nonEmpty(fileEnv[variable]);
+    const parsed = schema.safeParse(given);
+    if (!parsed.success) {
+      const reason = parsed.error.issues.map((issue) => issue.message).join('; ');
+      throw new BoxError('config_invalid', `${variable} is not usable: ${reason}`, { details: { variable } });
+    }
+    values[name] = parsed.data;
+  }
+  const config = values as unknown as Settings;
+  return { ...config, manifest, baseDir, stateRoot: resolve(baseDir, config.stateRoot ?? '.skillbox-state') };
+}
+
+/** Environment for a child server, so that it sees exactly this configuration's variables. */
+export function inheritedEnv(): NodeJS.ProcessEnv {
+  return process.env;
+}
+
+function findManifest(named: string | undefined, cwd: string): string | undefined {
+  if (named) {
+    const path = resolve(cwd, named);
+    if (!existsSync(path))
+      throw new BoxError('manifest_invalid', `There is no manifest at ${path}.`, { hint: 'Correct --manifest or SKILLBOX_MANIFEST.' });
+    return path;
+  }
+  for (let dir = cwd; ; dir = dirname(dir)) {
+    const path = join(dir, 'skillbox.yaml');
+    if (existsSync(path)) return path;
+    if (dirname(dir) === dir) return undefined;
+  }
+}
+
+function readDotEnv(path: string): Record<string, string> {
+  if (!existsSync(path)) return {};
+  const values: Record<string, string> = {};
+  for (const line of readFileSync(path, 'utf8').split('\n')) {
+    const match = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/.exec(line);
+    if (!match?.[1]) continue;
+    const raw = match[2] ?? '';
+    const quoted = /^(["'])(.*)\1$/.exec(raw);
+    values[match[1]] = quoted ? (quoted[2] ?? '') : raw.replace(/\s+#.*$/, '');
+  }
+  return values;
+}
+
+function nonEmpty(value: string | undefined): string | undefined {
+  return value === '' ? undefined : value;
+}
+
+function setting<S extends z.ZodType>(env: string, schema: S, description: string, secret = false) {
+  return { env, schema, description, secret };
+}
+
+function asUnit(parse: (text: string) => number | undefined, expected: string) {
+  return (text: string, context: z.core.$RefinementCtx<string>): number => {
+    const value = parse(text);
+    if (value !== undefined) return value;
+    context.addIssue(`expected ${expected}`);
+    return z.NEVER;
+  };
+}

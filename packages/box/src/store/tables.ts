@@ -1,0 +1,131 @@
+/** The tables, as Kysely sees them. Times are ISO 8601 text in UTC; JSON is text; both databases agree on that. */
+
+import type { Generated } from 'kysely';
+
+export interface Tables {
+  api_keys: ApiKeyRow;
+  tenants: TenantRow;
+  skills: SkillRow;
+  executions: ExecutionRow;
+  execution_files: ExecutionFileRow;
+  idempotency_keys: IdempotencyRow;
+  events: EventRow;
+  leases: LeaseRow;
+  box_facts: BoxFactRow;
+}
+
+export interface ApiKeyRow {
+  id: string;
+  hash: string;
+  name: string;
+  tenant: string;
+  actor: string;
+  scopes: string;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  last_used_at: string | null;
+}
+
+/** Limits set over the API; what the manifest declares is not stored. */
+export interface TenantRow {
+  name: string;
+  limits: string;
+  updated_at: string;
+}
+
+export interface SkillRow {
+  tenant: string;
+  name: string;
+  version: string;
+  description: string;
+  mode: string;
+  lang: string | null;
+  digest: string;
+  /** Blob of the canonical zip. */
+  archive: string;
+  size: number;
+  /** JSON of the parsed front matter, see skills/format.ts. */
+  definition: string;
+  instructions: string;
+  /** JSON array of {path, size}. */
+  files: string;
+  created_at: string;
+  created_by: string;
+}
+
+export interface ExecutionRow {
+  id: string;
+  tenant: string;
+  skill_name: string;
+  skill_version: string;
+  status: string;
+  /** JSON of the request's input. */
+  input: string;
+  /** What a queued execution still needs to start: encrypted env, input file blobs, limits. Cleared when it ends. */
+  request: string | null;
+  output: string | null;
+  /** Blob of the log, see executions/log.ts; null while running or when empty. */
+  log: string | null;
+  log_size: number;
+  error: string | null;
+  exit_code: number | null;
+  signal: string | null;
+  queued_ms: number;
+  duration_ms: number | null;
+  peak_memory_bytes: number | null;
+  cpu_ms: number | null;
+  provider: string | null;
+  /** Host that owns it: the one that accepted it, or took it over. */
+  host: string;
+  cancel_requested: number;
+  actor: string;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+}
+
+export interface ExecutionFileRow {
+  execution_id: string;
+  tenant: string;
+  path: string;
+  size: number;
+  digest: string;
+}
+
+export interface IdempotencyRow {
+  tenant: string;
+  key: string;
+  request_hash: string;
+  execution_id: string;
+  created_at: string;
+}
+
+export interface EventRow {
+  seq: Generated<number>;
+  id: string;
+  time: string;
+  tenant: string;
+  actor_kind: string;
+  actor_id: string;
+  host: string;
+  subject_type: string;
+  subject_id: string;
+  type: string;
+  data: string;
+}
+
+export interface LeaseRow {
+  name: string;
+  owner: string;
+  /** JSON the owner publishes, such as its address. */
+  data: string;
+  /** Milliseconds since the epoch, by the database's clock. */
+  expires_at: number;
+}
+
+/** Facts all hosts of a box must agree on, such as the fingerprint of the secret key. */
+export interface BoxFactRow {
+  name: string;
+  value: string;
+}

@@ -1,0 +1,110 @@
+/** The one registry of error codes: what each means in HTTP, in a shell, and what to do about it. */
+
+export interface ErrorKind {
+  /** HTTP status. */
+  readonly status: number;
+  /** Exit code of the CLI. */
+  readonly exit: number;
+  /** What the reader can do; a thrown error may carry a more precise one. */
+  readonly hint: string;
+}
+
+/** Exit codes: 0 fine, 1 the work failed, 2 wrong usage or input, 3 not allowed, 4 not found, 5 conflict, 6 try later, 7 box unreachable, 8 box at fault. */
+export const exitCodes = { ok: 0, failed: 1, usage: 2, denied: 3, notFound: 4, conflict: 5, busy: 6, unreachable: 7, internal: 8 } as const;
+
+const kind = (status: number, exit: number, hint: string): ErrorKind => ({ status, exit, hint });
+
+export const errorKinds = {
+  bad_request: kind(400, 2, 'Compare the request with /openapi.json; details name the field.'),
+  invalid_json: kind(400, 2, 'Send a body that is valid JSON, with Content-Type: application/json.'),
+  invalid_cursor: kind(400, 2, 'Use next_cursor of the previous page unchanged, or leave cursor out.'),
+  unauthorized: kind(401, 3, 'Send Authorization: Bearer <key>. The local admin key is in .skillbox-state/admin.key.'),
+  forbidden: kind(403, 3, 'Use a key that has the scope, or ask an administrator for one: skillbox key create.'),
+  tenant_mismatch: kind(403, 3, 'Leave X-Tenant-ID (or -t) out: the tenant comes from the key.'),
+  link_expired: kind(403, 3, 'Read the execution again: it carries a fresh link.'),
+  not_found: kind(404, 4, 'Check the name or id; what belongs to another tenant is not shown.'),
+  skill_not_found: kind(404, 4, 'List what there is: skillbox skill list. Versions: skillbox skill versions NAME.'),
+  method_not_allowed: kind(405, 2, 'See /openapi.json for the methods of this path.'),
+  version_conflict: kind(409, 5, 'A version never changes. Raise the version in SKILL.md and push again.'),
+  idempotency_conflict: kind(409, 5, 'This Idempotency-Key was used with another request: use a new one.'),
+  already_exists: kind(409, 5, 'Choose another name.'),
+  declared_in_manifest: kind(409, 5, 'Change it in skillbox.yaml and restart the box.'),
+  already_finished: kind(409, 5, 'The execution has ended; there is nothing to cancel.'),
+  too_large: kind(413, 2, 'Send less, or raise the limit on the server (docs/configuration.md).'),
+  unsupported_media_type: kind(415, 2, 'Send application/zip, or multipart/form-data with a part named file.'),
+  invalid_skill: kind(422, 2, 'Run skillbox skill lint on the folder: it shows file, line and fix.'),
+  security_scan_failed: kind(422, 2, 'Remove what details name from the archive and push again.'),
+  not_executable: kind(422, 2, 'This skill is instructions only: read it with skillbox skill show NAME and follow it.'),
+  image_unsupported: kind(422, 2, 'Remove image from SKILL.md: the bubblewrap provider uses the interpreters of the host.'),
+  invalid_input: kind(422, 2, 'Make the input fit input_schema: skillbox skill show NAME.'),
+  invalid_env: kind(422, 2, 'Rename the variable: names the sandbox sets itself cannot be overridden.'),
+  quota_exceeded: kind(403, 3, 'Delete skills or executions of this tenant, or ask for a larger storage quota.'),
+  rate_limited: kind(429, 6, 'Wait for Retry-After seconds and try again.'),
+  queue_full: kind(429, 6, 'Wait for Retry-After seconds and try again; the box is working at its limit.'),
+  shutting_down: kind(503, 6, 'The box is stopping; try again when it is back.'),
+  unavailable: kind(503, 6, 'A part the box needs does not answer: skillbox health names it.'),
+  sandbox_unavailable: kind(503, 6, 'The host lacks a layer of the sandbox: run skillbox doctor for the line that mends it.'),
+  internal: kind(500, 8, 'This is a fault of the box. The server log has the cause under this request id.'),
+
+  // How an execution can end other than well. They stand in the record, not in a response status.
+  exit_nonzero: kind(200, 1, 'Read the logs: skillbox exec logs ID.'),
+  killed_by_signal: kind(200, 1, 'Read the logs; a process killed from inside shows its signal.'),
+  timeout: kind(200, 1, 'Raise timeout in SKILL.md or in the request (up to the server maximum), or do less per run.'),
+  queue_timeout: kind(200, 6, 'The box was busy for longer than the queue allows; try again later.'),
+  cancelled: kind(200, 1, 'Somebody cancelled it.'),
+  interrupted: kind(200, 1, 'The server stopped while it ran. It was not run again: start it anew if that is safe.'),
+  memory_exceeded: kind(200, 1, 'Raise resources.memory in SKILL.md, or use less.'),
+  output_invalid: kind(200, 1, 'Write valid JSON to the file named by SANDBOX_OUTPUT, as a plain file.'),
+  output_too_large: kind(200, 1, 'Put large results into files under SANDBOX_FILES_DIR.'),
+  output_schema_mismatch: kind(200, 1, 'Make the output fit output_schema of the skill; details name the path.'),
+  too_many_artifacts: kind(200, 1, 'Write fewer files, or pack them into one.'),
+  artifact_too_large: kind(200, 1, 'Write smaller artifacts, or compress them.'),
+  sandbox_failed: kind(200, 8, 'The sandbox could not be started or broke. Run skillbox doctor; the server log has the cause.'),
+
+  // The CLI's own.
+  usage: kind(400, 2, 'Run skillbox help for the commands and their flags.'),
+  unreachable: kind(503, 7, 'Start the box with skillbox up, or name it with --server.'),
+  manifest_invalid: kind(400, 2, 'Each finding names file, line and fix: skillbox config validate.'),
+  config_invalid: kind(400, 2, 'Correct the variable or flag; docs/configuration.md lists them all.'),
+  lint_failed: kind(422, 2, 'Mend the findings and try again.'),
+  doctor_failed: kind(503, 1, 'Run the lines that doctor prints.'),
+  start_failed: kind(503, 1, 'The last lines of the log say why: .skillbox-state/logs/server.log.'),
+  already_running: kind(409, 5, 'Stop the other server first: skillbox down.'),
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof errorKinds;
+
+export interface ErrorOptions {
+  readonly hint?: string;
+  readonly details?: unknown;
+  readonly cause?: unknown;
+  /** Seconds for Retry-After. */
+  readonly retryAfter?: number;
+}
+
+/** The only error that is thrown on purpose. */
+export class BoxError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string;
+  readonly details: unknown;
+  readonly retryAfter: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'BoxError';
+    this.code = code;
+    this.hint = options.hint ?? errorKinds[code].hint;
+    this.details = options.details;
+    this.retryAfter = options.retryAfter;
+  }
+
+  get status(): number {
+    return errorKinds[this.code].status;
+  }
+
+  get exit(): number {
+    return errorKinds[this.code].exit;
+  }
+}
+
+export const isErrorCode = (text: string): text is ErrorCode => Object.hasOwn(errorKinds, text);

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { executionId, skillName, skillVersion, tenantId, timestamp, versionOrLatest } from './ids.ts';
+
+export const executionStatuses = ['queued', 'running', 'success', 'failed', 'timeout', 'cancelled'] as const;
+export const executionStatus = z.enum(executionStatuses);
+export type ExecutionStatus = (typeof executionStatuses)[number];
+export const isFinal = (status: ExecutionStatus): boolean => status !== 'queued' && status !== 'running';
+
+export const artifact = z.object({ path: z.string(), size: z.number().int(), sha256: z.string() }).meta({ id: 'Artifact' });
+
+export const execution = z
+  .object({
+    execution_id: executionId,
+    skill_name: skillName,
+    skill_version: skillVersion,
+    tenant_id: tenantId,
+    status: executionStatus,
+    input: z.unknown(),
+    output: z.unknown().describe('What the skill wrote to SANDBOX_OUTPUT; null when it wrote nothing'),
+    logs: z.string().describe('stdout and stderr in order, cut with a mark when too long'),
+    files_list: z.array(artifact),
+    files_url: z.string().nullable().describe('Link to all artifacts as tar.gz, good for an hour without a key; made when read'),
+    error: z.object({ code: z.string(), message: z.string(), details: z.unknown().optional() }).nullable(),
+    exit_code: z.number().int().nullable(),
+    signal: z.string().nullable(),
+    queued_ms: z.number().int().describe('Time spent waiting for a slot'),
+    duration_ms: z.number().int().nullable().describe('Time of the run itself, without the queue'),
+    peak_memory_bytes: z.number().int().nullable(),
+    cpu_ms: z.number().int().nullable(),
+    provider: z.string().nullable(),
+    host: z.string().nullable(),
+    created_at: timestamp,
+    started_at: timestamp.nullable(),
+    finished_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Execution' });
+
+export const executionSummary = execution
+  .omit({ input: true, output: true, logs: true, files_list: true, files_url: true })
+  .meta({ id: 'ExecutionSummary' });
+
+export const inputFilePath = z
+  .string()
+  .min(1)
+  .max(512)
+  .refine(
+    (path) =>
+      !path.startsWith('/') && !path.includes('\0') && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..'),
+    {
+      message: 'a relative path without empty, . or .. parts',
+    },
+  );
+
+export const executionRequest = z
+  .strictObject({
+    skill: skillName,
+    version: versionOrLatest.default('latest'),
+    input: z.unknown().describe('Any JSON; the skill finds it in /sandbox/input.json and SANDBOX_INPUT. Default {}'),
+    env: z.record(z.string(), z.string()).default({}).describe('Extra environment variables'),
+    files: z
+      .record(inputFilePath, z.base64().describe('Contents in base64'))
+      .default({})
+      .describe('Input files, path to contents; the skill finds them under SANDBOX_INPUT_DIR'),
+    timeout: z
+      .union([z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)$/), z.number().positive().max(86_400)])
+      .optional()
+      .describe('Time limit of the run: seconds, or a text such as 90s or 2m; cut to the server maximum'),
+    wait: z.boolean().default(true).describe('true: answer with the finished record; false: 202 at once'),
+  })
+  .meta({ id: 'ExecutionRequest' });
+
+export type Artifact = z.infer<typeof artifact>;
+export type Execution = z.infer<typeof execution>;
+export type ExecutionSummary = z.infer<typeof executionSummary>;
+export type ExecutionRequest = z.infer<typeof executionRequest>;

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { skillName, skillVersion, timestamp } from './ids.ts';
+
+export const languages = ['python', 'node', 'bash'] as const;
+export const language = z.enum(languages).describe('Interpreter that runs the entrypoint');
+export type Language = (typeof languages)[number];
+
+export const skillModes = ['executable', 'cognitive'] as const;
+export const skillMode = z.enum(skillModes).describe('executable: has an entrypoint; cognitive: instructions only');
+
+const jsonSchema = z.record(z.string(), z.unknown()).describe('A JSON Schema (2020-12)');
+
+export const skillSummary = z
+  .object({
+    name: skillName,
+    version: skillVersion,
+    description: z.string(),
+    mode: skillMode,
+    lang: language.nullable(),
+    created_at: timestamp,
+  })
+  .meta({ id: 'SkillSummary' });
+
+export const skillFile = z.object({ path: z.string(), size: z.number().int() }).meta({ id: 'SkillFile' });
+
+export const skillDetail = skillSummary
+  .extend({
+    entrypoint: z.string().nullable().describe('Path of the program inside the skill'),
+    image: z.string().nullable(),
+    timeout_ms: z.number().int().nullable(),
+    resources: z.object({ cpu: z.number().nullable(), memory_bytes: z.number().int().nullable() }),
+    env: z.record(z.string(), z.string()),
+    input_schema: jsonSchema.nullable(),
+    output_schema: jsonSchema.nullable(),
+    license: z.string().nullable(),
+    metadata: z.record(z.string(), z.unknown()),
+    instructions: z.string().describe('The Markdown body of SKILL.md'),
+    digest: z.string().describe('SHA-256 over the paths, modes and contents of its files'),
+    size: z.number().int().describe('Unpacked bytes'),
+    files: z.array(skillFile),
+  })
+  .meta({ id: 'Skill' });
+
+export const lintFinding = z
+  .object({
+    severity: z.enum(['error', 'warning']),
+    code: z.string(),
+    file: z.string(),
+    line: z.number().int(),
+    message: z.string(),
+    fix: z.string(),
+  })
+  .meta({ id: 'LintFinding' });
+
+export type SkillSummary = z.infer<typeof skillSummary>;
+export type SkillDetail = z.infer<typeof skillDetail>;
+export type LintFinding = z.infer<typeof lintFinding>;
