@@ -18,7 +18,7 @@
  *     O, E  bytes                   stdout, stderr (up to the cap, the rest is dropped here)
  *     T  u64 dropped bytes          how much was dropped, once, before Q
  *     Q  i32 code, i32 signal, u64 user µs, u64 system µs, u64 peak kB  the program ended
- *     N  u8 kind, u64 size, path    an entry: f file (D frames follow), l link, p fifo, s socket, d device, ! unreadable
+ *     N  u8 kind, u64 size, path    an entry: f file (D frames follow), x too large, l link, p fifo, s socket, d device, ! unreadable
  *     D  bytes                      Z  u8 why: 0 complete, 1 too many, 2 too large
  *     !  text                       a request failed
  */
@@ -307,7 +307,7 @@ static void send_file(struct budget *b, int dir, const char *name, const char *p
   }
   uint64_t size = (uint64_t)info.st_size, left = size;
   if (b->files == 0) b->why = 1;
-  else if (size > b->bytes || size > b->per_file) b->why = 2;
+  else if (size > b->bytes || size > b->per_file) { b->why = 2; announce(b, 'x', size, path); }
   if (b->why) { close(fd); return; }
   b->files--;
   b->bytes -= size;

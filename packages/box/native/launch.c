@@ -14,9 +14,9 @@
  *   parent PID             the server; if it is not our parent any more, we end
  *   userns none|self|sub   none: we are root. self, sub: rootless, without or with subordinate ids
  *   submap UID COUNT GID COUNT
+ *   bind SOURCE NAME       make a host file or folder reachable at /tmp/NAME, once there is a stage
  *   stage BYTES INODES     mount the tmpfs of the work area at /tmp of the private namespace
  *   dir NAME MODE          make a folder on it that belongs to the sandbox's uid
- *   bind SOURCE NAME       make a host file or folder reachable at /tmp/NAME
  *   seccomp FILE           open it as descriptor 9
  *   rlimit NAME VALUE
  *   ids UID GID            whom to become
@@ -46,6 +46,7 @@
 #define SECCOMP_FD 9
 #define MAX_ORDERS (256 * 1024)
 #define MAX_WORDS 2048
+#define MAX_BINDS 16
 #define STAGE "/tmp"
 
 static char *words[MAX_WORDS + 1];
@@ -185,12 +186,6 @@ static void enter_namespaces(const char *kind) {
   stop_propagation();
 }
 
-static void mount_stage(unsigned long long bytes, unsigned long long inodes) {
-  char options[128];
-  snprintf(options, sizeof options, "size=%llu,nr_inodes=%llu,mode=0755", bytes, inodes);
-  if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0) fail("cannot mount the work area");
-}
-
 static void make_dir(const char *name, unsigned mode) {
   char path[512];
   snprintf(path, sizeof path, STAGE "/%s", name);
@@ -199,19 +194,42 @@ static void make_dir(const char *name, unsigned mode) {
   if (chmod(path, mode) != 0) fail("cannot set the mode of %s", path);
 }
 
-static void bind_in(const char *source, const char *name) {
-  char path[512];
+/* Sources are opened before the stage covers /tmp, where they may well lie. */
+static struct { int fd; const char *source, *name; } binds[MAX_BINDS];
+static int bind_count;
+
+static void remember_bind(const char *source, const char *name) {
+  errno = 0;
+  if (bind_count == MAX_BINDS) fail("too many binds");
+  binds[bind_count].source = source;
+  binds[bind_count].name = name;
+  binds[bind_count].fd = open(source, O_PATH | O_CLOEXEC);
+  if (binds[bind_count].fd < 0) fail("cannot see %s", source);
+  bind_count++;
+}
+
+static void bind_in(int fd, const char *source, const char *name) {
+  char path[512], from[64];
   struct stat info;
   snprintf(path, sizeof path, STAGE "/%s", name);
-  if (stat(source, &info) != 0) fail("cannot see %s", source);
+  snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
+  if (fstat(fd, &info) != 0) fail("cannot see %s", source);
   if (S_ISDIR(info.st_mode)) {
     if (mkdir(path, 0755) != 0) fail("cannot make %s", path);
   } else {
-    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
-    if (fd < 0) fail("cannot make %s", path);
-    close(fd);
+    int made = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+    if (made < 0) fail("cannot make %s", path);
+    close(made);
   }
-  if (mount(source, path, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", source);
+  if (mount(from, path, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", source);
+  close(fd);
+}
+
+static void mount_stage(unsigned long long bytes, unsigned long long inodes) {
+  char options[128];
+  snprintf(options, sizeof options, "size=%llu,nr_inodes=%llu,mode=0755", bytes, inodes);
+  if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0) fail("cannot mount the work area");
+  for (int i = 0; i < bind_count; i++) bind_in(binds[i].fd, binds[i].source, binds[i].name);
 }
 
 static void open_filter(const char *path) {
@@ -263,7 +281,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(word, "userns")) enter_namespaces(next());
     else if (!strcmp(word, "stage")) { unsigned long long bytes = next_number(); mount_stage(bytes, next_number()); }
     else if (!strcmp(word, "dir")) { char *name = next(); make_dir(name, (unsigned)strtoul(next(), NULL, 8)); }
-    else if (!strcmp(word, "bind")) { char *source = next(); bind_in(source, next()); }
+    else if (!strcmp(word, "bind")) { char *source = next(); remember_bind(source, next()); }
     else if (!strcmp(word, "seccomp")) open_filter(next());
     else if (!strcmp(word, "rlimit")) { char *name = next(); limit(name, next_number()); }
     else if (!strcmp(word, "ids")) { target_uid = (uid_t)next_number(); target_gid = (gid_t)next_number(); }

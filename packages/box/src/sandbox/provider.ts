@@ -1,0 +1,86 @@
+/** The contract every backend of sandboxes fulfils. Living sandboxes will add to it; one-shot runs are here. */
+
+import type { Readable } from 'node:stream';
+import type { Language } from '@skillbox/protocol';
+
+export interface Provider {
+  readonly name: string;
+  /** How strong its walls are: namespaces < gvisor < microvm. */
+  readonly tier: 'namespaces' | 'gvisor' | 'microvm';
+  /** What the host gives, found at start. */
+  readonly report: ProviderReport;
+  /** Path of an interpreter as the sandbox sees it; undefined when the host has none it may use. */
+  interpreter(language: Language): Interpreter | undefined;
+  /** Runs one program to its end. Rejects only with BoxError; how the program ended is in the result. */
+  runOnce(request: RunRequest): Promise<RunResult>;
+  /** Ends whatever a crashed predecessor on this host left: processes, cgroups, folders. */
+  sweep(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Interpreter {
+  readonly path: string;
+  readonly version: string;
+}
+
+export interface ProviderReport {
+  readonly ready: boolean;
+  readonly layers: readonly LayerState[];
+  readonly facts: Record<string, string>;
+}
+
+export interface LayerState {
+  readonly name: string;
+  readonly present: boolean;
+  /** Missing, but the operator accepted that by name in the manifest. */
+  readonly accepted: boolean;
+  readonly detail: string;
+  /** The line that mends it. */
+  readonly fix?: string;
+}
+
+export interface RunLimits {
+  readonly timeoutMs: number;
+  readonly memoryBytes: number;
+  readonly cpu: number;
+  readonly processes: number;
+  readonly openFiles: number;
+  readonly diskBytes: number;
+  readonly logBytes: number;
+  readonly outputBytes: number;
+  readonly artifacts: number;
+  readonly artifactBytes: number;
+}
+
+export interface RunRequest {
+  readonly id: string;
+  /** Folder on the host that appears read-only at /sandbox/scripts. */
+  readonly skillFolder: string;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly inputs: readonly { readonly path: string; readonly data: Buffer }[];
+  readonly limits: RunLimits;
+  /** Aborted to cancel. */
+  readonly signal: AbortSignal;
+  onStart?(): void;
+  onOutput(stream: 'stdout' | 'stderr', bytes: Buffer): void;
+  /** Called for one file at a time, in order; the next one waits until it resolves. */
+  onArtifact(path: string, size: number, content: Buffer | Readable): Promise<void>;
+}
+
+export interface RunResult {
+  readonly end: 'exited' | 'timeout' | 'cancelled';
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly outOfMemory: boolean;
+  /** Raw contents of output.json; null when there was none. */
+  readonly output: Buffer | null;
+  readonly problem: CollectProblem | null;
+  /** Entries that were not plain files and were left behind. */
+  readonly skipped: readonly { readonly path: string; readonly kind: string }[];
+  readonly droppedLogBytes: number;
+  readonly cpuMs: number;
+  readonly peakMemoryBytes: number;
+}
+
+export type CollectProblem = 'output_not_a_file' | 'output_too_large' | 'too_many_artifacts' | 'artifact_too_large';

@@ -1,0 +1,110 @@
+/** The host's side of the guest's channel. What arrives is hostile: sizes are bounded, order is checked by the reader. */
+
+import type { Duplex } from 'node:stream';
+
+const headerBytes = 9;
+/** The guest sends at most 64 KiB and a path in one frame. */
+const maxIncoming = 128 * 1024;
+/** What the guest takes in one frame; longer files go in pieces. */
+export const maxOutgoing = 1024 * 1024;
+
+export interface Frame {
+  readonly type: string;
+  readonly payload: Buffer;
+}
+
+export class ProtocolViolation extends Error {}
+
+export function encodeFrame(type: string, payload: Buffer, id = 1): Buffer {
+  const head = Buffer.alloc(headerBytes);
+  head.writeUInt32LE(payload.length, 0);
+  head.writeUInt8(type.charCodeAt(0), 4);
+  head.writeUInt32LE(id, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** Frames of the socket, until it ends. The socket is paused while the consumer is busy. */
+export async function* readFrames(socket: Duplex): AsyncGenerator<Frame> {
+  let pending: Buffer = Buffer.alloc(0);
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+    let at = 0;
+    while (pending.length - at >= headerBytes) {
+      const length = pending.readUInt32LE(at);
+      if (length > maxIncoming) throw new ProtocolViolation(`a frame of ${length} bytes`);
+      if (pending.length - at < headerBytes + length) break;
+      const type = String.fromCharCode(pending.readUInt8(at + 4));
+      yield { type, payload: pending.subarray(at + headerBytes, at + headerBytes + length) };
+      at += headerBytes + length;
+    }
+    pending = pending.subarray(at);
+  }
+}
+
+/** Makes a file of any length: one frame that creates it, more that append. */
+export function fileFrames(path: string, data: Buffer, mode = 0o644): Buffer[] {
+  const name = Buffer.from(`${path}\0`);
+  const frames = [encodeFrame('F', Buffer.concat([uint32(mode), name, data.subarray(0, maxOutgoing)]))];
+  for (let at = maxOutgoing; at < data.length; at += maxOutgoing) {
+    frames.push(encodeFrame('A', Buffer.concat([name, data.subarray(at, at + maxOutgoing)])));
+  }
+  return frames;
+}
+
+export function startFrame(argv: readonly string[], env: Readonly<Record<string, string>>, cwd: string, logCap: number): Buffer {
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  return encodeFrame('X', Buffer.concat([uint64(logCap), strings(argv), strings(variables), Buffer.from(`${cwd}\0`)]));
+}
+
+export function killFrame(signal: number): Buffer {
+  return encodeFrame('K', uint32(signal));
+}
+
+export function collectFrame(root: string, maxFiles: number, maxBytes: number, maxBytesPerFile: number): Buffer {
+  return encodeFrame('C', Buffer.concat([uint32(maxFiles), uint64(maxBytes), uint64(maxBytesPerFile), Buffer.from(`${root}\0`)]));
+}
+
+export interface ExitReport {
+  readonly code: number;
+  readonly signal: number;
+  readonly cpuMs: number;
+  readonly peakBytes: number;
+}
+
+export function parseExit(payload: Buffer): ExitReport {
+  if (payload.length !== 32) throw new ProtocolViolation('an exit report of the wrong size');
+  return {
+    code: payload.readInt32LE(0),
+    signal: payload.readInt32LE(4),
+    cpuMs: Number((payload.readBigUInt64LE(8) + payload.readBigUInt64LE(16)) / 1000n),
+    peakBytes: Number(payload.readBigUInt64LE(24)) * 1024,
+  };
+}
+
+export interface EntryReport {
+  readonly kind: string;
+  readonly size: number;
+  readonly path: string;
+}
+
+export function parseEntry(payload: Buffer): EntryReport {
+  if (payload.length < 11 || payload.at(-1) !== 0) throw new ProtocolViolation('a malformed entry');
+  const size = Number(payload.readBigUInt64LE(1));
+  return { kind: String.fromCharCode(payload.readUInt8(0)), size, path: payload.subarray(9, -1).toString('utf8') };
+}
+
+function strings(list: readonly string[]): Buffer {
+  return Buffer.concat([uint32(list.length), ...list.map((text) => Buffer.from(`${text}\0`))]);
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value >>> 0);
+  return bytes;
+}
+
+function uint64(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(BigInt(Math.max(0, Math.floor(value))));
+  return bytes;
+}

@@ -1,0 +1,144 @@
+/** What the launcher is told: how to prepare, and the bubblewrap command line. One place says what a sandbox sees. */
+
+import { existsSync, lstatSync } from 'node:fs';
+import type { RunLimits } from '../../provider.ts';
+
+/** Inside: the guest's own path, the only thing of ours in the root. */
+const guestPath = '/.skillbox/guest';
+const seccompFd = '9';
+/** Where the launcher makes things reachable for bubblewrap; private to its mount namespace. */
+const stage = '/tmp';
+
+export type IdMode =
+  | { readonly kind: 'root' }
+  | {
+      readonly kind: 'subordinate';
+      readonly uidStart: number;
+      readonly uidCount: number;
+      readonly gidStart: number;
+      readonly gidCount: number;
+    }
+  | { readonly kind: 'self' };
+
+export interface HostPaths {
+  readonly bwrap: string;
+  readonly guest: string;
+  readonly etc: string;
+  readonly filter: string;
+  /** More read-only folders: interpreters outside /usr, what the manifest names. */
+  readonly extra: readonly string[];
+}
+
+export interface OrderInput {
+  readonly ids: IdMode;
+  /** Host uid of this sandbox; not used in self mode. */
+  readonly uid: number;
+  readonly paths: HostPaths;
+  readonly skillFolder: string;
+  readonly limits: RunLimits;
+  /** Layers that cgroups hold; what is not here falls to rlimits. */
+  readonly cgroup: { readonly memory: boolean; readonly pids: boolean };
+}
+
+export function launchOrders(input: OrderInput): Buffer {
+  const { ids, uid, paths, skillFolder, limits } = input;
+  const words = [
+    ...['parent', String(process.pid)],
+    ...namespaceWords(ids),
+    ...(ids.kind === 'self' ? [] : ['ids', String(uid), String(uid)]),
+    ...['seccomp', paths.filter],
+    ...['bind', paths.guest, 'guest', 'bind', paths.etc, 'etc', 'bind', skillFolder, 'skill'],
+    ...['stage', String(limits.diskBytes), String(inodesFor(limits.diskBytes))],
+    ...['dir', 'work', '0755', 'dir', 'tmp', '1777', 'dir', 'shm', '1777', 'dir', 'work/scripts', '0755'],
+    ...rlimitWords(input),
+    ...['exec', ...bubblewrapArguments(paths)],
+  ];
+  const body = Buffer.from(words.map((word) => `${word}\0`).join(''));
+  const head = Buffer.alloc(4);
+  head.writeUInt32LE(body.length);
+  return Buffer.concat([head, body]);
+}
+
+/** argv[0] first. */
+export function bubblewrapArguments({ bwrap, extra }: Pick<HostPaths, 'bwrap' | 'extra'>): string[] {
+  return [
+    bwrap,
+    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup', '--disable-userns'],
+    ...[
+      '--uid',
+      '65534',
+      '--gid',
+      '65534',
+      '--hostname',
+      'sandbox',
+      '--cap-drop',
+      'ALL',
+      '--new-session',
+      '--die-with-parent',
+      '--as-pid-1',
+    ],
+    '--clearenv',
+    ...rootFolders(),
+    ...hiddenFolders(extra),
+    ...extra.flatMap((path) => ['--ro-bind', path, path]),
+    ...['--ro-bind', `${stage}/etc`, '/etc', ...alternatives()],
+    ...['--proc', '/proc', ...maskedProc(), '--remount-ro', '/proc'],
+    ...['--dev', '/dev', '--bind', `${stage}/shm`, '/dev/shm', '--remount-ro', '/dev'],
+    ...['--bind', `${stage}/tmp`, '/tmp', '--bind', `${stage}/work`, '/sandbox', '--ro-bind', `${stage}/skill`, '/sandbox/scripts'],
+    ...['--ro-bind', `${stage}/guest`, guestPath],
+    ...['--seccomp', seccompFd, '--remount-ro', '/', '--chdir', '/', '--', guestPath],
+  ];
+}
+
+function namespaceWords(ids: IdMode): string[] {
+  if (ids.kind === 'root') return ['userns', 'none'];
+  if (ids.kind === 'self') return ['userns', 'self'];
+  return ['userns', 'sub', 'submap', ...[ids.uidStart, ids.uidCount, ids.gidStart, ids.gidCount].map(String)];
+}
+
+function rlimitWords({ ids, limits, cgroup }: OrderInput): string[] {
+  const values: Record<string, number> = {
+    core: 0,
+    nofile: limits.openFiles,
+    fsize: limits.diskBytes,
+    memlock: 64 * 1024,
+    msgqueue: 64 * 1024,
+    sigpending: 1024,
+  };
+  // It counts everything of the uid, so it is exact only where the sandbox has a uid of its own; four for bubblewrap and the guest.
+  if (ids.kind !== 'self') values.nproc = limits.processes + 4;
+  if (!cgroup.memory) values.data = limits.memoryBytes;
+  return Object.entries(values).flatMap(([name, value]) => ['rlimit', name, String(value)]);
+}
+
+const inodesFor = (bytes: number): number => Math.max(1024, Math.min(65_536, Math.floor(bytes / 4096)));
+
+/** On a merged /usr the old folders are links into it; elsewhere they are folders of their own. */
+function rootFolders(): string[] {
+  const old = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'].filter((path) => existsSync(path));
+  return [
+    ...['--ro-bind', '/usr', '/usr'],
+    ...old.flatMap((path) => (lstatSync(path).isSymbolicLink() ? ['--symlink', `usr${path}`, path] : ['--ro-bind', path, path])),
+  ];
+}
+
+/** What operators put into /usr by hand is none of a skill's business, unless an interpreter lives there. */
+function hiddenFolders(extra: readonly string[]): string[] {
+  return ['/usr/local', '/usr/src']
+    .filter((path) => existsSync(path) && !extra.some((shown) => shown === path || shown.startsWith(`${path}/`)))
+    .flatMap((path) => ['--tmpfs', path, '--remount-ro', path]);
+}
+
+/** awk, vi and friends are links through here on Debian. */
+const alternatives = (): string[] => (existsSync('/etc/alternatives') ? ['--ro-bind', '/etc/alternatives', '/etc/alternatives'] : []);
+
+/** Files of /proc that tell about the host's kernel and hardware. */
+const proc = ['acpi', 'asound', 'cmdline', 'config.gz', 'interrupts', 'iomem', 'ioports', 'kallsyms', 'key-users', 'keys', 'latency_stats'];
+const procMore = ['modules', 'sched_debug', 'scsi', 'slabinfo', 'timer_list', 'timer_stats', 'vmallocinfo', 'zoneinfo'];
+
+function maskedProc(): string[] {
+  return [...proc, ...procMore]
+    .map((name) => `/proc/${name}`)
+    .filter((path) => existsSync(path))
+    .flatMap((path) => (lstatSync(path).isDirectory() ? ['--tmpfs', path, '--remount-ro', path] : ['--ro-bind', '/dev/null', path]));
+}

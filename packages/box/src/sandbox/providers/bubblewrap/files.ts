@@ -1,0 +1,45 @@
+/** The few files the provider needs on the host: the filter, the small /etc of every sandbox, the native programs. */
+
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { BoxError } from '@skillbox/protocol';
+import { seccompFilter } from './seccomp.ts';
+import type { Architecture } from './syscalls.ts';
+
+const etcFiles: Record<string, string> = {
+  passwd: 'sandbox:x:65534:65534:sandbox:/tmp:/bin/sh\n',
+  group: 'sandbox:x:65534:\n',
+  hosts: '127.0.0.1 localhost sandbox\n::1 localhost\n',
+  'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
+  'host.conf': 'multi on\n',
+  'resolv.conf': '',
+  hostname: 'sandbox\n',
+};
+
+/** Written anew at every start, so that an edited or outdated copy cannot stay. */
+export function writeProviderFiles(runFolder: string, architecture: Architecture): { etc: string; filter: string } {
+  const etc = join(runFolder, 'etc');
+  mkdirSync(join(etc, 'alternatives'), { recursive: true, mode: 0o755 });
+  for (const [name, text] of Object.entries(etcFiles)) writeFileSync(join(etc, name), text, { mode: 0o644 });
+  // Which library a name stands for; without it the loader searches folder by folder.
+  if (existsSync('/etc/ld.so.cache')) copyFileSync('/etc/ld.so.cache', join(etc, 'ld.so.cache'));
+  const filter = join(runFolder, 'seccomp.bpf');
+  writeFileSync(filter, seccompFilter(architecture), { mode: 0o600 });
+  return { etc, filter };
+}
+
+/** The compiled launcher and guest, which the build puts beside the bundle. */
+export function nativeProgram(name: 'launch' | 'guest'): string {
+  const path = join(packageRoot(), 'dist', 'native', name);
+  if (existsSync(path)) return path;
+  throw new BoxError('sandbox_unavailable', `The program ${name} has not been built.`, { hint: 'Run make build (it needs a C compiler).' });
+}
+
+function packageRoot(): string {
+  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+    const manifest = join(folder, 'package.json');
+    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'skillbox') return folder;
+    if (dirname(folder) === folder) throw new BoxError('internal', 'The package folder of skillbox was not found.');
+  }
+}

@@ -1,0 +1,172 @@
+/** The default provider: bubblewrap, with everything it cannot do itself done by the launcher before it and the guest inside it. */
+
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { BoxError, type Language } from '@skillbox/protocol';
+import type { Provider, ProviderReport, RunLimits, RunRequest } from '../../provider.ts';
+import { openCgroups } from './cgroup.ts';
+import { type HostPaths, type IdMode, launchOrders } from './command.ts';
+import { nativeProgram, writeProviderFiles } from './files.ts';
+import { findInterpreters } from './interpreters.ts';
+import { createLaunchers } from './launcher.ts';
+import { isUsable, layerStates } from './layers.ts';
+import { runOnce } from './run-once.ts';
+import type { Architecture } from './syscalls.ts';
+import { claimUids } from './uids.ts';
+
+export interface BubblewrapOptions {
+  /** Folder of ours for the filter and the small /etc; made when missing. */
+  readonly runFolder: string;
+  /** Keeps the cgroups of several servers on one machine apart. */
+  readonly owner: string;
+  readonly standby: number;
+  readonly interpreters: Partial<Record<Language, string>>;
+  readonly acceptMissing: readonly string[];
+  /** More read-only paths that sandboxes see. */
+  readonly paths: readonly string[];
+  onWarning(message: string): void;
+}
+
+export async function openBubblewrap(options: BubblewrapOptions): Promise<Provider> {
+  const [bwrap, interpreters] = await Promise.all([findBubblewrap(), findInterpreters(options.interpreters)]);
+  const architecture = process.arch as Architecture;
+  const architectureKnown = process.arch === 'x64' || process.arch === 'arm64';
+  const ids = idMode();
+  const uids = await (ids.kind === 'root' ? claimUids() : claimUids(1, ids.kind === 'subordinate' ? Math.min(ids.uidCount, 1000) : 1000));
+  const cgroups = openCgroups(options.owner);
+  mkdirSync(options.runFolder, { recursive: true, mode: 0o700 });
+  const files = architectureKnown ? writeProviderFiles(options.runFolder, architecture) : undefined;
+  const paths: HostPaths = {
+    bwrap: bwrap?.path ?? '',
+    guest: nativeProgram('guest'),
+    etc: files?.etc ?? '',
+    filter: files?.filter ?? '',
+    extra: [...new Set([...Object.values(interpreters).flatMap(({ mount }) => mount ?? []), ...options.paths])],
+  };
+  await cgroups.sweep();
+  const launchers = createLaunchers({
+    program: nativeProgram('launch'),
+    cgroups,
+    standby: bwrap ? options.standby : 0,
+    onLeak: (name) => options.onWarning(`the cgroup of sandbox ${name} could not be removed`),
+  });
+
+  const run = async (request: RunRequest) => {
+    const uid = uids.take();
+    let launched: ReturnType<typeof launchers.take> | undefined;
+    try {
+      launched = launchers.take();
+      const { memoryBytes, processes, cpu } = request.limits;
+      // One more for the guest itself.
+      launched.cgroup.limit({ memoryBytes, processes: processes + 1, cpu });
+      const cgroup = { memory: cgroups.available.has('memory'), pids: cgroups.available.has('pids') };
+      const orders = launchOrders({ ids, uid, paths, skillFolder: request.skillFolder, limits: request.limits, cgroup });
+      return await runOnce(launched, orders, request);
+    } catch (error) {
+      if (error instanceof BoxError) throw error;
+      throw new BoxError('sandbox_failed', `The sandbox could not be prepared: ${(error as Error).message}`, { cause: error });
+    } finally {
+      // The answer does not wait for the tear-down; the uid rests until it is done.
+      const gone = launched?.dispose() ?? Promise.resolve();
+      gone.catch((error: Error) => options.onWarning(`tear-down of a sandbox failed: ${error.message}`)).finally(() => uids.give(uid));
+    }
+  };
+
+  const trialFailure = bwrap && files ? await trial(run, files.etc) : 'not tried';
+  const layers = layerStates({ bwrap, architectureKnown, ids, cgroups, trialFailure }, options.acceptMissing);
+  const report: ProviderReport = {
+    ready: isUsable(layers),
+    layers,
+    facts: {
+      bubblewrap: bwrap ? bwrap.version : 'missing',
+      cgroups: cgroups.detail,
+      ...Object.fromEntries(Object.entries(interpreters).map(([name, { path, version }]) => [name, `${path} ${version}`])),
+    },
+  };
+
+  return {
+    name: 'bubblewrap',
+    tier: 'namespaces',
+    report,
+    interpreter: (language) => interpreters[language],
+    async runOnce(request) {
+      if (report.ready) return run(request);
+      const missing = report.layers.filter((layer) => !layer.present && !layer.accepted);
+      throw new BoxError('sandbox_unavailable', `This host lacks a layer of the sandbox: ${missing.map(({ name }) => name).join(', ')}.`, {
+        details: { missing },
+      });
+    },
+    sweep: () => cgroups.sweep(),
+    async close() {
+      await launchers.close();
+      uids.close();
+    },
+  };
+}
+
+/** Runs the smallest thing there is, so that what the host refuses shows at start and not in the first execution. */
+async function trial(run: (request: RunRequest) => Promise<unknown>, skillFolder: string): Promise<string | undefined> {
+  try {
+    await run({
+      id: 'trial',
+      skillFolder,
+      argv: ['/usr/bin/env'],
+      env: {},
+      inputs: [],
+      limits: trialLimits,
+      signal: AbortSignal.timeout(15_000),
+      onOutput: () => undefined,
+      onArtifact: async () => undefined,
+    });
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const trialLimits: RunLimits = {
+  timeoutMs: 10_000,
+  memoryBytes: 64 * 2 ** 20,
+  cpu: 1,
+  processes: 16,
+  openFiles: 64,
+  diskBytes: 2 ** 20,
+  logBytes: 4096,
+  outputBytes: 4096,
+  artifacts: 1,
+  artifactBytes: 4096,
+};
+
+async function findBubblewrap(): Promise<{ path: string; version: string } | undefined> {
+  for (const path of ['/usr/bin/bwrap', '/usr/local/bin/bwrap']) {
+    if (!existsSync(path)) continue;
+    const { stdout } = await promisify(execFile)(path, ['--version'], { env: {} });
+    return { path, version: /[\d.]+/.exec(stdout)?.[0] ?? '0' };
+  }
+  return undefined;
+}
+
+/** How this process can give a sandbox a uid of its own. */
+function idMode(): IdMode {
+  if (process.getuid?.() === 0) return { kind: 'root' };
+  const uids = subordinateRange('/etc/subuid');
+  const gids = subordinateRange('/etc/subgid');
+  if (!uids || !gids || !existsSync('/usr/bin/newuidmap')) return { kind: 'self' };
+  return { kind: 'subordinate', uidStart: uids.start, uidCount: uids.count, gidStart: gids.start, gidCount: gids.count };
+}
+
+function subordinateRange(file: string): { start: number; count: number } | undefined {
+  if (!existsSync(file)) return undefined;
+  const { username, uid } = userInfo();
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    const [owner, start, count] = line.split(':');
+    if ((owner === username || owner === String(uid)) && Number(count) >= 1000) return { start: Number(start), count: Number(count) };
+  }
+  return undefined;
+}
+
+/** For messages: where the files of a provider in this state root are. */
+export const bubblewrapFolder = (stateRoot: string): string => join(stateRoot, 'run', 'bubblewrap');

@@ -1,0 +1,284 @@
+/** One program from start to collected files, over the guest's channel. */
+
+import { constants } from 'node:os';
+import { PassThrough } from 'node:stream';
+import { BoxError } from '@skillbox/protocol';
+import type { CollectProblem, RunRequest, RunResult } from '../../provider.ts';
+import {
+  collectFrame,
+  type EntryReport,
+  type ExitReport,
+  type Frame,
+  fileFrames,
+  killFrame,
+  ProtocolViolation,
+  parseEntry,
+  parseExit,
+  readFrames,
+  startFrame,
+} from './channel.ts';
+import type { Launched } from './launcher.ts';
+
+/** How long the guest has to end everything and report, once told to. */
+const killGraceMs = 1000;
+/** How long a sandbox may take from launch to ready; a start is about 10 ms. */
+const startLimitMs = 20_000;
+/** How long collecting may take after the program has ended. */
+const collectLimitMs = 120_000;
+/** Files up to this size are handed over whole, larger ones as a stream. */
+const wholeFileBytes = 256 * 1024;
+const outputName = 'output.json';
+const artifactPrefix = 'files/';
+
+export async function runOnce(launched: Launched, orders: Buffer, request: RunRequest): Promise<RunResult> {
+  const { limits, signal } = request;
+  const { channel } = launched;
+  let end: RunResult['end'] = 'exited';
+  let exit: ExitReport | undefined;
+  let started = false;
+  let stalled = false;
+  const timers = new Set<NodeJS.Timeout>();
+  const after = (ms: number, action: () => void): NodeJS.Timeout => {
+    const timer = setTimeout(action, ms);
+    timers.add(timer);
+    return timer;
+  };
+  const killAll = (): void => void launched.process.kill('SIGKILL');
+  const stop = (why: 'timeout' | 'cancelled'): void => {
+    if (exit || end !== 'exited') return;
+    end = why;
+    // The guest ends everything and reports what was still in the pipes; one that does not answer is killed from outside.
+    channel.write(killFrame(constants.signals.SIGKILL));
+    after(killGraceMs, killAll);
+    if (!started) killAll();
+  };
+  const onAbort = (): void => stop('cancelled');
+  const startTimer = after(startLimitMs, () => {
+    stalled = true;
+    killAll();
+  });
+
+  channel.write(orders);
+  for (const { path, data } of request.inputs) for (const frame of fileFrames(path, data)) channel.write(frame);
+  channel.write(startFrame(request.argv, request.env, '/sandbox', limits.logBytes));
+
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  const collector = createCollector(request);
+  let droppedLogBytes = 0;
+  let complaint = '';
+  let logBytes = 0;
+  try {
+    for await (const frame of readFrames(channel)) {
+      if (frame.type === 'R') {
+        started = true;
+        clearTimeout(startTimer);
+        request.onStart?.();
+        if (end === 'exited') after(limits.timeoutMs, () => stop('timeout'));
+      } else if (frame.type === 'O' || frame.type === 'E') {
+        logBytes += frame.payload.length;
+        if (logBytes > limits.logBytes) throw new ProtocolViolation('more output than was asked for');
+        request.onOutput(frame.type === 'O' ? 'stdout' : 'stderr', frame.payload);
+      } else if (frame.type === 'T') droppedLogBytes = Number(frame.payload.readBigUInt64LE(0));
+      else if (frame.type === 'Q') {
+        if (exit) throw new ProtocolViolation('a second exit');
+        exit = parseExit(frame.payload);
+        clearTimers(timers);
+        if (end !== 'exited') break;
+        after(collectLimitMs, killAll);
+        channel.write(collectFrame('/sandbox/out', limits.artifacts + 1, limits.artifactBytes + limits.outputBytes, limits.artifactBytes));
+      } else if (frame.type === '!') {
+        complaint = frame.payload.toString('utf8');
+        throw new ProtocolViolation(complaint);
+      } else if (await collector.take(frame)) break;
+    }
+  } catch (error) {
+    killAll();
+    if (error instanceof BoxError) throw error;
+    // A peer that was killed with bytes unread shows as a reset: the same as an end.
+    if (!isHangUp(error)) throw new BoxError('sandbox_failed', `The sandbox broke: ${(error as Error).message}`, { cause: error });
+  } finally {
+    clearTimers(timers);
+    signal.removeEventListener('abort', onAbort);
+    collector.abandon();
+  }
+
+  const outOfMemory = launched.cgroup.readOutOfMemoryKills() > 0;
+  if (!exit && end === 'exited' && !outOfMemory) {
+    await launched.ended;
+    const said = launched.diagnostics();
+    const what = stalled
+      ? 'The sandbox did not start in time'
+      : started
+        ? 'The sandbox ended without a report'
+        : 'The sandbox could not be started';
+    throw new BoxError('sandbox_failed', said ? `${what}: ${said}` : `${what}.`);
+  }
+  if (exit && end === 'exited' && !collector.complete && !outOfMemory)
+    throw new BoxError('sandbox_failed', 'The sandbox ended while its files were collected.');
+  return {
+    end,
+    exitCode: exit && exit.signal === 0 ? exit.code : null,
+    signal: exit?.signal ? signalName(exit.signal) : exit ? null : 'SIGKILL',
+    outOfMemory,
+    output: collector.output,
+    problem: collector.problem,
+    skipped: collector.skipped,
+    droppedLogBytes,
+    cpuMs: exit?.cpuMs ?? 0,
+    peakMemoryBytes: launched.cgroup.readPeakMemory() || exit?.peakBytes || 0,
+  };
+}
+
+interface Collector {
+  readonly output: Buffer | null;
+  readonly problem: CollectProblem | null;
+  readonly skipped: { path: string; kind: string }[];
+  readonly complete: boolean;
+  /** true when this was the last frame. */
+  take(frame: Frame): Promise<boolean>;
+  /** Ends a stream that is still open, so that its consumer does not wait for ever. */
+  abandon(): void;
+}
+
+function createCollector({ limits, onArtifact }: RunRequest): Collector {
+  const skipped: { path: string; kind: string }[] = [];
+  const seen = new Set<string>();
+  let output: Buffer | null = null;
+  let problem: CollectProblem | null = null;
+  let complete = false;
+  let bytes = 0;
+  let artifacts = 0;
+  let entry: EntryReport | undefined;
+  let left = 0;
+  let parts: Buffer[] = [];
+  let stream: { through: PassThrough; consumed: Promise<void> } | undefined;
+
+  const begin = async (next: EntryReport): Promise<void> => {
+    if (!isPlainPath(next.path)) throw new ProtocolViolation('an entry with an impossible path');
+    const isOutput = next.path === outputName;
+    if (next.kind === 'x') {
+      problem ??= isOutput ? 'output_too_large' : 'artifact_too_large';
+      return;
+    }
+    // Names that are not text, or are the same once they are, cannot stand in a record.
+    if (seen.has(next.path) || !isReadableName(next.path)) {
+      skipped.push({ path: next.path.replace(/[^\x20-\x7e]/g, '?'), kind: 'unreadable name' });
+      if (next.kind === 'f') entry = { ...next, kind: 'ignored' };
+    } else if (!isOutput && !next.path.startsWith(artifactPrefix)) {
+      if (next.kind === 'f') entry = { ...next, kind: 'ignored' };
+    } else if (next.kind !== 'f') {
+      if (isOutput) problem ??= 'output_not_a_file';
+      else skipped.push({ path: next.path.slice(artifactPrefix.length), kind: kindNames[next.kind] ?? 'unknown' });
+    } else if (isOutput && next.size > limits.outputBytes) {
+      problem ??= 'output_too_large';
+      entry = { ...next, kind: 'ignored' };
+    } else entry = next;
+    seen.add(next.path);
+    left = entry ? next.size : 0;
+    parts = [];
+    if (entry?.kind === 'f' && !isOutput) {
+      artifacts += 1;
+      bytes += next.size;
+      if (artifacts > limits.artifacts) problem ??= 'too_many_artifacts';
+      else if (bytes > limits.artifactBytes) problem ??= 'artifact_too_large';
+      if (problem) entry = { ...next, kind: 'ignored' };
+      else if (next.size > wholeFileBytes) {
+        const through = new PassThrough();
+        stream = { through, consumed: onArtifact(next.path.slice(artifactPrefix.length), next.size, through) };
+        // Its rejection is awaited when the file is finished; until then it must not count as unhandled.
+        stream.consumed.catch(() => undefined);
+      }
+    }
+    if (entry && left === 0) await finish();
+  };
+
+  const add = async (chunk: Buffer): Promise<void> => {
+    if (!entry || chunk.length > left || chunk.length === 0) throw new ProtocolViolation('data that was not announced');
+    left -= chunk.length;
+    if (stream) {
+      if (!stream.through.write(Buffer.from(chunk))) await Promise.race([drained(stream.through), stream.consumed]);
+    } else if (entry.kind === 'f') parts.push(Buffer.from(chunk));
+    if (left === 0) await finish();
+  };
+
+  const finish = async (): Promise<void> => {
+    const done = entry;
+    entry = undefined;
+    if (stream) {
+      const { through, consumed } = stream;
+      stream = undefined;
+      through.end();
+      await consumed;
+    } else if (done?.kind === 'f') {
+      const whole = Buffer.concat(parts);
+      if (done.path === outputName) output = whole;
+      else await onArtifact(done.path.slice(artifactPrefix.length), done.size, whole);
+    }
+  };
+
+  return {
+    skipped,
+    get output() {
+      return output;
+    },
+    get problem() {
+      return problem;
+    },
+    get complete() {
+      return complete;
+    },
+    async take({ type, payload }) {
+      if (type === 'N') {
+        if (entry) throw new ProtocolViolation('a file shorter than announced');
+        await begin(parseEntry(payload));
+      } else if (type === 'D') await add(payload);
+      else if (type === 'Z') {
+        if (entry) throw new ProtocolViolation('a file shorter than announced');
+        complete = true;
+        if (payload[0] === 1) problem ??= 'too_many_artifacts';
+        if (payload[0] === 2) problem ??= 'artifact_too_large';
+      } else throw new ProtocolViolation(`an unknown frame ${JSON.stringify(type)}`);
+      return complete;
+    },
+    abandon() {
+      stream?.through.destroy(new Error('the sandbox ended'));
+    },
+  };
+}
+
+const kindNames: Record<string, string> = { l: 'symbolic link', p: 'fifo', s: 'socket', d: 'device', '!': 'unreadable' };
+
+/** What a path from inside may look like before it becomes a name in the record. */
+function isPlainPath(path: string): boolean {
+  return (
+    path.length > 0 &&
+    path.length < 4096 &&
+    !path.startsWith('/') &&
+    path.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
+  );
+}
+
+function isReadableName(path: string): boolean {
+  return !/[\u0000-\u001f\u007f\ufffd]/.test(path);
+}
+
+function isHangUp(error: unknown): boolean {
+  return ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+function signalName(number: number): string {
+  return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `SIG${number}`;
+}
+
+function drained(stream: PassThrough): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once('drain', resolve);
+    stream.once('close', resolve);
+  });
+}
+
+function clearTimers(timers: Set<NodeJS.Timeout>): void {
+  for (const timer of timers) clearTimeout(timer);
+  timers.clear();
+}
