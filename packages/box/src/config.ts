@@ -9,7 +9,10 @@ import { parseDuration, parseSize } from './units.ts';
 
 const size = (fallback: string) => z.string().default(fallback).transform(asUnit(parseSize, 'a size such as 256Mi'));
 const time = (fallback: string) => z.string().default(fallback).transform(asUnit(parseDuration, 'a time such as 90s or 2m'));
-const count = (fallback: number) => z.coerce.number().int().nonnegative().default(fallback);
+const someTime = (fallback: string) => time(fallback).refine((ms) => ms > 0, 'expected more than 0');
+const number = () => z.coerce.number('expected a number');
+const count = (fallback: number, least = 0) => number().int('expected a whole number').min(least).default(fallback);
+const url = () => z.url({ protocol: /^https?$/, error: 'expected an address that starts with http:// or https://' });
 
 /** One row for each setting: its variable, its schema with the default, what it is for. `secret` values are never shown. */
 export const settings = {
@@ -20,7 +23,7 @@ export const settings = {
   ),
   port: setting(
     'SKILLBOX_API_PORT',
-    z.coerce.number().int().min(0).max(65535).default(8080),
+    number().int('expected a whole number').min(0).max(65535).default(8080),
     'Port the server listens on; 0 takes a free one.',
   ),
   manifest: setting(
@@ -35,16 +38,16 @@ export const settings = {
   ),
   publicUrl: setting(
     'SKILLBOX_PUBLIC_URL',
-    z.url().optional(),
+    url().optional(),
     'Address that callers use, for links in answers. Default: the host of the request.',
   ),
   advertiseUrl: setting(
     'SKILLBOX_ADVERTISE_URL',
-    z.url().optional(),
+    url().optional(),
     'Address at which other hosts of the box reach this one. Default: bind and port.',
   ),
   dbDsn: setting('SKILLBOX_DB_DSN', z.string().optional(), 'PostgreSQL connection string. Default: SQLite in the state root.', true),
-  s3Endpoint: setting('SKILLBOX_S3_ENDPOINT', z.url().optional(), 'S3 endpoint for blobs. Default: a folder in the state root.'),
+  s3Endpoint: setting('SKILLBOX_S3_ENDPOINT', url().optional(), 'S3 endpoint for blobs. Default: a folder in the state root.'),
   s3Bucket: setting('SKILLBOX_S3_BUCKET', z.string().default('skillbox'), 'Bucket for blobs; made when it does not exist.'),
   s3Region: setting('SKILLBOX_S3_REGION', z.string().default('us-east-1'), 'Region of the bucket.'),
   s3AccessKey: setting('SKILLBOX_S3_ACCESS_KEY', z.string().optional(), 'Access key for S3.', true),
@@ -55,14 +58,14 @@ export const settings = {
     'Key that signs links and encrypts what waits in the queue; the same on all hosts of a box. Default: made at first start, kept in the state root.',
     true,
   ),
-  defaultTimeout: setting('SKILLBOX_DEFAULT_TIMEOUT', time('120s'), 'Time limit of an execution that names none.'),
-  maxTimeout: setting('SKILLBOX_MAX_TIMEOUT', time('10m'), 'Longest time limit an execution can have.'),
+  defaultTimeout: setting('SKILLBOX_DEFAULT_TIMEOUT', someTime('120s'), 'Time limit of an execution that names none.'),
+  maxTimeout: setting('SKILLBOX_MAX_TIMEOUT', someTime('10m'), 'Longest time limit an execution can have.'),
   defaultMemory: setting('SKILLBOX_DEFAULT_MEMORY', size('256Mi'), 'Memory of an execution whose skill names none.'),
   maxMemory: setting('SKILLBOX_MAX_MEMORY', size('2Gi'), 'Most memory a skill can ask for.'),
-  defaultCpu: setting('SKILLBOX_DEFAULT_CPU', z.coerce.number().positive().default(0.5), 'CPUs of an execution whose skill names none.'),
-  maxCpu: setting('SKILLBOX_MAX_CPU', z.coerce.number().positive().default(2), 'Most CPUs a skill can ask for.'),
-  maxProcesses: setting('SKILLBOX_MAX_PROCESSES', count(128), 'Processes and threads of one execution.'),
-  maxOpenFiles: setting('SKILLBOX_MAX_OPEN_FILES', count(1024), 'Open files of one process in an execution.'),
+  defaultCpu: setting('SKILLBOX_DEFAULT_CPU', number().positive().default(0.5), 'CPUs of an execution whose skill names none.'),
+  maxCpu: setting('SKILLBOX_MAX_CPU', number().positive().default(2), 'Most CPUs a skill can ask for.'),
+  maxProcesses: setting('SKILLBOX_MAX_PROCESSES', count(128, 1), 'Processes and threads of one execution.'),
+  maxOpenFiles: setting('SKILLBOX_MAX_OPEN_FILES', count(1024, 1), 'Open files of one process in an execution.'),
   maxDisk: setting(
     'SKILLBOX_MAX_DISK',
     size('128Mi'),
@@ -76,23 +79,27 @@ export const settings = {
   maxRequestSize: setting('SKILLBOX_MAX_REQUEST_SIZE', size('16Mi'), 'Largest JSON body of a request.'),
   maxConcurrentExecs: setting(
     'SKILLBOX_MAX_CONCURRENT_EXECS',
-    count(Math.max(10, availableParallelism() * 2)),
+    count(Math.max(10, availableParallelism() * 2), 1),
     'Executions that run at once on this host. Default: 10, or twice the cores if that is more.',
   ),
-  tenantConcurrentExecs: setting('SKILLBOX_TENANT_CONCURRENT_EXECS', count(8), 'Executions of one tenant that run at once on this host.'),
+  tenantConcurrentExecs: setting(
+    'SKILLBOX_TENANT_CONCURRENT_EXECS',
+    count(8, 1),
+    'Executions of one tenant that run at once on this host.',
+  ),
   queueSize: setting('SKILLBOX_QUEUE_SIZE', count(1000), 'Executions that may wait on this host; then 429.'),
   tenantQueueSize: setting('SKILLBOX_TENANT_QUEUE_SIZE', count(500), 'Executions of one tenant that may wait; then 429.'),
   queueTimeout: setting('SKILLBOX_QUEUE_TIMEOUT', time('60s'), 'Longest wait for a slot.'),
   tenantRate: setting(
     'SKILLBOX_TENANT_RATE',
-    z.coerce.number().positive().default(200),
+    number().positive().default(200),
     'Requests per second of one tenant, with bursts of twice that.',
   ),
   tenantStorage: setting('SKILLBOX_TENANT_STORAGE', size('5Gi'), 'Bytes of skills, artifacts and logs one tenant may keep.'),
   drainTimeout: setting('SKILLBOX_DRAIN_TIMEOUT', time('20s'), 'How long a stopping server lets running executions finish.'),
   leaseTtl: setting(
     'SKILLBOX_LEASE_TTL',
-    time('15s'),
+    someTime('15s'),
     'After how long without a heartbeat a host counts as gone and others close its work.',
   ),
   standby: setting('SKILLBOX_STANDBY', count(2), 'Launchers that stand ready with their cgroup joined; 0 starts each on demand.'),
@@ -101,7 +108,7 @@ export const settings = {
     z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
     'Least severity that is logged.',
   ),
-  serverUrl: setting('SKILLBOX_SERVER_URL', z.url().optional(), 'CLI: address of the box. Default: the local one.'),
+  serverUrl: setting('SKILLBOX_SERVER_URL', url().optional(), 'CLI: address of the box. Default: the local one.'),
   apiKey: setting('SKILLBOX_API_KEY', z.string().optional(), 'CLI: key. Default: admin.key of the local state root.', true),
   tenant: setting('SKILLBOX_TENANT', z.string().optional(), 'CLI: act for this tenant (administrators only).'),
 } as const;
@@ -124,23 +131,25 @@ export interface ConfigSources {
   readonly cwd?: string;
 }
 
-/** Flags win over the environment, the environment over `.env` beside the manifest, that over defaults. */
+/** Flags win over the environment, the environment over `.env` beside the manifest, that over defaults. Blank counts as not given. */
 export function loadConfig({ flags = {}, env = process.env, cwd = process.cwd() }: ConfigSources = {}): Config {
-  const manifest = findManifest(flags.manifest ?? env[settings.manifest.env], cwd);
-  const baseDir = manifest ? dirname(manifest) : cwd;
+  const start = resolve(cwd);
+  const manifest = findManifest(given(flags.manifest) ?? given(env[settings.manifest.env]), start);
+  const baseDir = manifest ? dirname(manifest) : start;
   const fileEnv = readDotEnv(join(baseDir, '.env'));
+  const texts = new Map<SettingName, string | undefined>();
   const values: Record<string, unknown> = {};
-  for (const [name, { env: variable, schema }] of Object.entries(settings)) {
-    const given = flags[name as SettingName] ?? nonEmpty(env[variable]) ?? nonEmpty(fileEnv[variable]);
-    const parsed = schema.safeParse(given);
-    if (!parsed.success) {
-      const reason = parsed.error.issues.map((issue) => issue.message).join('; ');
-      throw new BoxError('config_invalid', `${variable} is not usable: ${reason}`, { details: { variable } });
-    }
+  for (const name of Object.keys(settings) as SettingName[]) {
+    const { env: variable, schema } = settings[name];
+    const text = given(flags[name]) ?? given(env[variable]) ?? given(fileEnv[variable]);
+    const parsed = schema.safeParse(text);
+    if (!parsed.success) throw unusable(variable, parsed.error.issues.map((issue) => issue.message).join('; '));
+    texts.set(name, text);
     values[name] = parsed.data;
   }
   const config = values as unknown as Settings;
-  return { ...config, manifest, baseDir, stateRoot: resolve(baseDir, config.stateRoot ?? '.skillbox-state') };
+  const stateRoot = resolve(baseDir, config.stateRoot ?? '.skillbox-state');
+  return { ...config, ...defaultsWithinMaxima(config, texts), manifest, baseDir, stateRoot };
 }
 
 /** Environment for a child server, so that it sees exactly this configuration's variables. */
@@ -162,21 +171,45 @@ function findManifest(named: string | undefined, cwd: string): string | undefine
   }
 }
 
+/** What lowers a maximum means the default too, unless the default was chosen: then the two contradict each other. */
+function defaultsWithinMaxima(config: Settings, texts: ReadonlyMap<SettingName, string | undefined>): Partial<Settings> {
+  const lowered: Partial<Settings> = {};
+  for (const [fallback, most] of [
+    ['defaultTimeout', 'maxTimeout'],
+    ['defaultMemory', 'maxMemory'],
+    ['defaultCpu', 'maxCpu'],
+  ] as const) {
+    if (config[fallback] <= config[most]) continue;
+    if (texts.get(fallback) !== undefined) throw unusable(settings[fallback].env, `it is more than ${settings[most].env}`);
+    lowered[fallback] = config[most];
+  }
+  return lowered;
+}
+
 function readDotEnv(path: string): Record<string, string> {
   if (!existsSync(path)) return {};
   const values: Record<string, string> = {};
-  for (const line of readFileSync(path, 'utf8').split('\n')) {
-    const match = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/.exec(line);
-    if (!match?.[1]) continue;
-    const raw = match[2] ?? '';
-    const quoted = /^(["'])(.*)\1$/.exec(raw);
-    values[match[1]] = quoted ? (quoted[2] ?? '') : raw.replace(/\s+#.*$/, '');
+  for (const line of readFileSync(path, 'utf8')
+    .replace(/^\uFEFF/, '')
+    .split('\n')) {
+    const match = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)$/.exec(line.trimEnd());
+    if (match?.[1]) values[match[1]] = unquoted(match[2] ?? '');
   }
   return values;
 }
 
-function nonEmpty(value: string | undefined): string | undefined {
-  return value === '' ? undefined : value;
+/** As a shell reads it: quotes protect everything, and # starts a comment only after a space, so a#b stays whole. */
+function unquoted(text: string): string {
+  const quoted = /^\s*(?:"([^"]*)"|'([^']*)')\s*(?:#.*)?$/.exec(text);
+  return quoted ? (quoted[1] ?? quoted[2] ?? '') : text.replace(/\s#.*$/, '').trim();
+}
+
+function given(text: string | undefined): string | undefined {
+  return text?.trim() ? text : undefined;
+}
+
+function unusable(variable: string, reason: string): BoxError {
+  return new BoxError('config_invalid', `${variable} is not usable: ${reason}`, { details: { variable } });
 }
 
 function setting<S extends z.ZodType>(env: string, schema: S, description: string, secret = false) {
