@@ -1,0 +1,73 @@
+/** What skillbox.yaml may say. The JSON Schema for editors and docs/manifest.md are made from this. */
+
+import { tenantLimits, tenantPattern } from '@skillbox/protocol';
+import { z } from 'zod';
+import { parseSize } from '../units.ts';
+
+/** What a sandbox consists of, by the names that doctor and accept_missing use. */
+export const sandboxLayers = ['uid', 'user-namespace', 'seccomp', 'cgroup-memory', 'cgroup-pids', 'cgroup-cpu', 'noexec'] as const;
+export type SandboxLayer = (typeof sandboxLayers)[number];
+
+/** Those an operator can do without on a host that lacks them; the others are the floor. */
+export const acceptableLayers = ['uid', 'cgroup-memory', 'cgroup-pids', 'cgroup-cpu', 'noexec'] as const satisfies readonly SandboxLayer[];
+
+const interpreter = (language: string) =>
+  z.string().optional().describe(`Absolute path of the ${language} interpreter. Default: the one in /usr/bin, /usr/local/bin or /opt`);
+
+const size = z.union([z.string(), z.number()], 'expected a size such as 5Gi, or a number of bytes').transform((text, context) => {
+  const bytes = parseSize(text);
+  if (bytes !== undefined) return bytes;
+  context.addIssue({ code: 'custom', message: 'expected a size such as 5Gi', params: { finding: 'manifest.bad_size' } });
+  return z.NEVER;
+});
+
+const sandbox = z
+  .strictObject({
+    interpreters: z
+      .strictObject({ python: interpreter('Python'), node: interpreter('Node.js'), bash: interpreter('bash') })
+      .prefault({})
+      .describe('Interpreters that run skills'),
+    accept_missing: z
+      .array(
+        z
+          .enum(sandboxLayers)
+          // An editor offers only what the rules allow.
+          .meta({ enum: [...acceptableLayers] })
+          .describe(`One of ${acceptableLayers.join(', ')}`),
+      )
+      .default([])
+      .describe('Layers of the sandbox that this box does without where the host lacks them. Without this the box refuses to start'),
+    paths: z
+      .array(z.string().describe('An absolute path'))
+      .default([])
+      .describe('More paths of the host that every sandbox can read, never write'),
+  })
+  .prefault({})
+  .describe('What holds for every sandbox of the box');
+
+const tenant = z
+  .strictObject({
+    requests_per_second: tenantLimits.shape.requests_per_second.optional(),
+    slots: tenantLimits.shape.slots.optional(),
+    storage: size.optional().describe('Bytes of skills, artifacts and logs the tenant may keep, such as 5Gi'),
+  })
+  .describe('Limits of one tenant; what is not named comes from the configuration');
+
+export const manifestSchema = z.strictObject({
+  version: z.literal(1).describe('Version of this format'),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'expected lower-case letters, digits and dashes, up to 63')
+    .optional()
+    .describe('Name of the box, for people'),
+  sandbox,
+  tenants: z
+    .record(z.string().regex(tenantPattern, 'expected lower-case letters, digits, dashes and underscores, up to 63'), tenant)
+    .default({})
+    // Without a prototype a tenant that is called constructor is not found where none is declared.
+    .transform((declared): Record<string, z.output<typeof tenant>> => Object.assign(Object.create(null), declared))
+    .describe('Tenants by name. Those declared here are read-only at run time'),
+});
+
+/** Checked, with defaults filled in and sizes in bytes. */
+export type Manifest = z.output<typeof manifestSchema>;
