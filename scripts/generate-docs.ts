@@ -1,0 +1,21 @@
+/** Writes the documents that are made from code; with --check it only says which are stale, and fails if any is. */
+
+import { join } from 'node:path';
+import { renderConfiguration, renderEnvExample } from './docs/configuration.ts';
+import { type GeneratedFile, refresh } from './docs/generated-file.ts';
+import { renderManifest, renderManifestSchema } from './docs/manifest.ts';
+
+const files: readonly GeneratedFile[] = [
+  { file: '.env.example', render: renderEnvExample },
+  { file: 'docs/configuration.md', render: renderConfiguration },
+  { file: 'docs/manifest.md', render: renderManifest },
+  { file: 'docs/schema/skillbox.schema.json', render: renderManifestSchema },
+];
+
+const checkOnly = process.argv.includes('--check');
+const stale = await refresh(join(import.meta.dirname, '..'), files, checkOnly);
+if (!checkOnly) for (const file of stale) console.log(`wrote ${file}`);
+if (checkOnly && stale.length > 0) {
+  console.error(`Stale: ${stale.join(', ')}. Run node scripts/run-ts.mjs scripts/generate-docs.ts and commit the result.`);
+  process.exitCode = 1;
+}
