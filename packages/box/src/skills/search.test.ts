@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { rankSkills, type SearchRow } from './search.ts';
+import { type SearchRow, searchSkills } from './search.ts';
 
 const rows: SearchRow[] = [
   { name: 'word-counter', description: 'Count words in a text', instructions: 'Give it text. A chart is not made.' },
@@ -8,7 +8,7 @@ const rows: SearchRow[] = [
   { name: 'text-summary', description: 'Shorten a text to its main sentences', instructions: 'Extractive. words words words words words' },
   { name: 'pdf', description: 'Read and fill PDF forms', instructions: 'See references/forms.md' },
 ];
-const names = (query: string) => rankSkills(query, rows).map((hit) => hit.row.name);
+const names = (query: string) => searchSkills(rows, query).map((row) => row.name);
 
 describe('search', () => {
   it('puts a name above a description above instructions', () => {
@@ -30,7 +30,7 @@ describe('search', () => {
 
   it('finds an exact name first', () => {
     const similar = [...rows, { name: 'pdf-pdf', description: 'pdf pdf pdf', instructions: 'pdf '.repeat(99) }];
-    expect(rankSkills('pdf', similar)[0]?.row.name).toBe('pdf');
+    expect(searchSkills(similar, 'pdf')[0]?.name).toBe('pdf');
   });
 
   it('finds nothing for nothing', () => {
@@ -46,16 +46,18 @@ describe('search', () => {
         fc.shuffledSubarray(rows, { minLength: rows.length }),
         fc.constantFrom('text', 'words', 'chart', 'a text with words'),
         (shuffled, query) => {
-          expect(rankSkills(query, shuffled)).toEqual(rankSkills(query, rows));
+          expect(searchSkills(shuffled, query)).toEqual(searchSkills(rows, query));
         },
       ),
     );
   });
 
-  it('takes any query and text', () => {
+  it('takes any query and text, and finds a word in the text it is from', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), (query, text) => {
-        for (const { score } of rankSkills(query, [{ name: 'x', description: text, instructions: text }])) expect(score).toBeGreaterThan(0);
+        const row = { name: 'x', description: `${text} zebra`, instructions: text };
+        searchSkills([row], query);
+        expect(searchSkills([row], 'zebra')).toEqual([row]);
       }),
     );
   });

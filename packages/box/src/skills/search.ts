@@ -6,21 +6,16 @@ export interface SearchRow {
   readonly instructions: string;
 }
 
-export interface SearchHit<Row extends SearchRow> {
-  readonly row: Row;
-  readonly score: number;
-}
-
-/** Rows that match, best first; equal scores in order of name. Each word of the query counts, and all of them together count more. */
-export function rankSkills<Row extends SearchRow>(query: string, rows: readonly Row[]): SearchHit<Row>[] {
+/** Rows that match, best first; equal ones in order of name. Each word of the query counts, and all of them together count more. */
+export function searchSkills<Row extends SearchRow>(rows: readonly Row[], query: string): Row[] {
   const words = [...new Set(wordsOf(query).filter((word) => !stopWords.has(word)))].slice(0, maxQueryWords);
   if (words.length === 0) return [];
-  const hits: SearchHit<Row>[] = [];
-  for (const row of rows) {
-    const score = scoreOf(row, words, query.trim().toLowerCase());
-    if (score > 0) hits.push({ row, score });
-  }
-  return hits.sort((a, b) => b.score - a.score || (a.row.name < b.row.name ? -1 : Number(a.row.name > b.row.name)));
+  const phrase = query.trim().toLowerCase();
+  return rows
+    .map((row) => ({ row, score: scoreOf(row, words, phrase) }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score || (a.row.name < b.row.name ? -1 : Number(a.row.name > b.row.name)))
+    .map(({ row }) => row);
 }
 
 const maxQueryWords = 32;
