@@ -1,0 +1,37 @@
+/** The database port: SQLite with nothing installed, PostgreSQL for many hosts, one set of tables on both. */
+
+import type { Kysely, Transaction } from 'kysely';
+import { openPostgres } from './postgres.ts';
+import { openSqlite } from './sqlite.ts';
+import type { Tables } from './tables.ts';
+
+export type DatabaseKind = 'sqlite' | 'postgres';
+
+export interface Database {
+  readonly kysely: Kysely<Tables>;
+  readonly kind: DatabaseKind;
+  /** Milliseconds since the epoch by the database's clock, which all hosts share. */
+  now(): Promise<number>;
+  /**
+   * Inside `run` use only `tx`: SQLite has a single connection, and a query on `kysely` would wait for this very transaction.
+   * On SQLite it takes the write lock at its start, so what it reads stays true until it commits.
+   */
+  transaction<T>(run: (tx: Transaction<Tables>) => Promise<T>): Promise<T>;
+  /** Wakes whoever listens on the channel; on PostgreSQL in every server. A wake-up can get lost with a connection, so listeners poll too. */
+  notify(channel: string): void;
+  /** `wake` is also called when notifications may have been missed. Returns the way to stop. */
+  listen(channel: string, wake: () => void): () => void;
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  /** PostgreSQL connection string; without it SQLite is used. */
+  readonly dsn?: string;
+  /** Path of the SQLite file. */
+  readonly file: string;
+}
+
+export function openDatabase({ dsn, file }: DatabaseOptions): Promise<Database> {
+  return dsn ? openPostgres(dsn) : openSqlite(file);
+}
