@@ -1,0 +1,90 @@
+/** The one table of events: append to it, list it, follow it. */
+
+import type { BoxEvent } from '@skillbox/protocol';
+import type { Kysely } from 'kysely';
+import type { Database } from '../store/database.ts';
+import type { Tables } from '../store/tables.ts';
+import { afterCommit } from '../store/transaction.ts';
+import { canonicalFilter, type EventFilter, filterCondition } from './filter.ts';
+import { followEvents } from './follow.ts';
+import { asEvent, asRow, type NewEvent } from './row.ts';
+import { createSettledReader } from './settled.ts';
+import { createTail, eventChannel } from './tail.ts';
+
+export interface EventQuery extends EventFilter {
+  readonly afterSeq?: number;
+  readonly beforeSeq?: number;
+  /** Default: asc. */
+  readonly order?: 'asc' | 'desc';
+  readonly limit: number;
+}
+
+export interface Events {
+  /** In a transaction of the caller the events appear when it commits. All of them or none. */
+  append(events: NewEvent | readonly NewEvent[], tx?: Kysely<Tables>): Promise<BoxEvent[]>;
+  /** Ascending pages end where numbers are still being given out, so that going on after the last event loses none. */
+  list(query: EventQuery): Promise<BoxEvent[]>;
+  /** Events after `afterSeq`, then each new one, until the signal aborts. Once it is live it waits out an outage of the database. */
+  follow(filter: EventFilter, from: { readonly afterSeq: number }, signal: AbortSignal): AsyncIterable<BoxEvent>;
+  /** Where to follow from to get only what is new; 0 when there is nothing yet. */
+  lastSeq(): Promise<number>;
+}
+
+/** Ten columns each: far below the limits on parameters of both databases. */
+const rowsPerInsert = 500;
+
+export function createEvents({ database, host }: { readonly database: Database; readonly host: string }): Events {
+  const readSettled = createSettledReader(database);
+
+  async function append(events: NewEvent | readonly NewEvent[], tx?: Kysely<Tables>): Promise<BoxEvent[]> {
+    const rows = [events].flat().map((event) => asRow(event as NewEvent, host));
+    if (rows.length === 0) return [];
+    if (!tx && rows.length > rowsPerInsert) return database.transaction((own) => append(events, own));
+    const kysely = tx ?? database.kysely;
+    const appended: BoxEvent[] = [];
+    for (let from = 0; from < rows.length; from += rowsPerInsert) {
+      const part = rows.slice(from, from + rowsPerInsert);
+      const numbers = await kysely.insertInto('events').values(part).returning(['id', 'seq']).execute();
+      const seqOf = new Map(numbers.map(({ id, seq }) => [id, seq]));
+      for (const row of part) appended.push(asEvent({ ...row, seq: seqOf.get(row.id) ?? Number.NaN }));
+    }
+    afterCommit(kysely, () => database.notify(eventChannel));
+    return appended;
+  }
+
+  async function list({ afterSeq, beforeSeq, order = 'asc', limit, ...filter }: EventQuery): Promise<BoxEvent[]> {
+    let query = database.kysely
+      .selectFrom('events')
+      .selectAll()
+      .where((eb) => filterCondition(eb, canonicalFilter(filter)))
+      .orderBy('seq', order)
+      .limit(limit);
+    if (order === 'asc') query = query.where('seq', '<=', (await readSettled()).seq);
+    if (afterSeq !== undefined) query = query.where('seq', '>', afterSeq);
+    if (beforeSeq !== undefined) query = query.where('seq', '<', beforeSeq);
+    return (await query.execute()).map(asEvent);
+  }
+
+  async function lastSeq(): Promise<number> {
+    const settled = await readSettled();
+    const newest = await database.kysely
+      .selectFrom('events')
+      .select(({ fn }) => fn.max('seq').as('seq'))
+      .executeTakeFirst();
+    return Math.min(settled.seq, newest?.seq ?? 0);
+  }
+
+  const tail = createTail(database, readSettled, lastSeq);
+  return {
+    append,
+    list,
+    follow: (filter, { afterSeq }, signal) =>
+      followEvents(
+        { tail, readPage: (pageFilter, after, limit) => list({ ...pageFilter, afterSeq: after, limit }) },
+        canonicalFilter(filter),
+        afterSeq,
+        signal,
+      ),
+    lastSeq,
+  };
+}
