@@ -3,9 +3,9 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
 export default class PlainReporter implements Reporter {
-  onTestRunEnd(modules: ReadonlyArray<TestModule>): void {
+  onTestRunEnd(modules: ReadonlyArray<TestModule>, unhandled: ReadonlyArray<unknown>): void {
     let passed = 0;
-    let failed = 0;
+    let failed = unhandled.length;
     let skipped = 0;
     for (const module of modules) {
       if (module.errors().length > 0) failed += 1;

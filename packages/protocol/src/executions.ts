@@ -55,7 +55,7 @@ export const executionRequest = z
   .strictObject({
     skill: skillName,
     version: versionOrLatest.default('latest'),
-    input: z.unknown().describe('Any JSON; the skill finds it in /sandbox/input.json and SANDBOX_INPUT. Default {}'),
+    input: z.unknown().optional().describe('Any JSON; the skill finds it in /sandbox/input.json and SANDBOX_INPUT. Default {}'),
     env: z.record(z.string(), z.string()).default({}).describe('Extra environment variables'),
     files: z
       .record(inputFilePath, z.base64().describe('Contents in base64'))

@@ -53,6 +53,8 @@ export interface HttpFace {
   readonly upload?: boolean;
   /** Also reachable with a signed link instead of a key. */
   readonly signed?: boolean;
+  /** What it reads lives in the memory of the host that runs the execution: other hosts pass the request on. */
+  readonly ownedByHost?: boolean;
 }
 
 export interface CliFace {

@@ -13,6 +13,8 @@ export interface Provider {
   interpreter(language: Language): Interpreter | undefined;
   /** Runs one program to its end. Rejects only with BoxError; how the program ended is in the result. */
   runOnce(request: RunRequest): Promise<RunResult>;
+  /** Sandboxes, or parts of them, that stand ready. */
+  readonly standby: number;
   /** Ends whatever a crashed predecessor on this host left: processes, cgroups, folders. */
   sweep(): Promise<void>;
   close(): Promise<void>;

@@ -5,6 +5,7 @@ import type { Generated } from 'kysely';
 export interface Tables {
   api_keys: ApiKeyRow;
   tenants: TenantRow;
+  tenant_usage: TenantUsageRow;
   skills: SkillRow;
   executions: ExecutionRow;
   execution_files: ExecutionFileRow;
@@ -32,6 +33,12 @@ export interface TenantRow {
   name: string;
   limits: string;
   updated_at: string;
+}
+
+/** Bytes of skills, artifacts and logs; kept in the transactions that store them. */
+export interface TenantUsageRow {
+  tenant: string;
+  bytes: number;
 }
 
 export interface SkillRow {
@@ -65,7 +72,7 @@ export interface ExecutionRow {
   /** What a queued execution still needs to start: encrypted env, input file blobs, limits. Cleared when it ends. */
   request: string | null;
   output: string | null;
-  /** Blob of the log, see executions/log.ts; null while running or when empty. */
+  /** JSON of the log's entries when short, else `blob:` and its digest; null while running or when empty. */
   log: string | null;
   log_size: number;
   error: string | null;

@@ -49,7 +49,8 @@ export function launchOrders(input: OrderInput): Buffer {
     ...['seccomp', paths.filter],
     ...['bind', paths.guest, 'guest', 'bind', paths.etc, 'etc', 'bind', skillFolder, 'skill'],
     ...['stage', String(limits.diskBytes), String(inodesFor(limits.diskBytes))],
-    ...['dir', 'work', '0755', 'dir', 'tmp', '1777', 'dir', 'shm', '1777', 'dir', 'work/scripts', '0755'],
+    ...['dir', 'tmp', '1777', 'dir', 'shm', '1777'],
+    ...['work', 'work/scripts', 'work/input', 'work/out', 'work/out/files'].flatMap((name) => ['dir', name, '0755']),
     ...rlimitWords(input),
     ...['exec', ...bubblewrapArguments(paths)],
   ];

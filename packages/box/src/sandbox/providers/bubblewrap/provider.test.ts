@@ -106,15 +106,15 @@ describe('bubblewrap runs one program', () => {
     ['output_not_a_file', 'mkfifo out/output.json'],
     ['output_too_large', 'head -c 100000 /dev/zero > out/output.json'],
     ['output_too_large', 'head -c 9000000 /dev/zero > out/output.json'],
-    ['too_many_artifacts', 'mkdir out/files; touch out/files/{1..9}'],
-    ['artifact_too_large', 'mkdir out/files; head -c 5000000 /dev/zero > out/files/x'],
+    ['too_many_artifacts', 'touch out/files/{1..9}'],
+    ['artifact_too_large', 'head -c 5000000 /dev/zero > out/files/x'],
   ])('%s: %s', async (problem, script) => {
     const { result } = await bash(script);
     expect(result.problem).toBe(problem);
   });
 
   it('leaves behind what is not a file', async () => {
-    const { result, artifacts } = await bash('mkdir out/files; cd out/files; ln -s /etc/passwd link; mkfifo pipe; echo x > file');
+    const { result, artifacts } = await bash('cd out/files; ln -s /etc/passwd link; mkfifo pipe; echo x > file');
     expect(artifacts).toEqual([['file', 2]]);
     expect(result.skipped.map(({ path, kind }) => `${path} ${kind}`).sort()).toEqual(['link symbolic link', 'pipe fifo']);
   });
@@ -126,7 +126,7 @@ describe('bubblewrap runs one program', () => {
     const result = await provider.runOnce({
       id: 'test',
       skillFolder: folder,
-      argv: ['/usr/bin/bash', '-c', `mkdir -p out; ${script}`],
+      argv: ['/usr/bin/bash', '-c', script],
       env: { PATH: '/usr/bin:/bin' },
       inputs: [],
       limits,

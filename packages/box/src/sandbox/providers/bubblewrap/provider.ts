@@ -99,6 +99,9 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Provid
         details: { missing },
       });
     },
+    get standby() {
+      return launchers.ready;
+    },
     sweep: () => cgroups.sweep(),
     async close() {
       await launchers.close();

@@ -260,7 +260,7 @@ function isPlainPath(path: string): boolean {
 }
 
 function isReadableName(path: string): boolean {
-  return !/[\u0000-\u001f\u007f\ufffd]/.test(path);
+  return !/[\p{Cc}\ufffd]/u.test(path);
 }
 
 function isHangUp(error: unknown): boolean {

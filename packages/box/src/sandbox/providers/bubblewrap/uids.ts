@@ -4,8 +4,8 @@
  * process, so that two servers on one machine never share a uid and no lock file can go stale.
  */
 
-import { createServer, type Server } from 'node:net';
 import { BoxError } from '@skillbox/protocol';
+import { tryLock } from '../../../process/abstract-lock.ts';
 
 /** Above the ranges that people, systemd and container engines use, below 2^31. */
 const firstUid = 1_900_000_000;
@@ -23,8 +23,8 @@ export interface Uids {
 export async function claimUids(base = firstUid, count = blockSize): Promise<Uids> {
   if (base !== firstUid) return uidsFrom(base, count, () => undefined);
   for (let block = 0; block < blocks; block += 1) {
-    const claim = await tryClaim(`\0skillbox-uids-${block}`);
-    if (claim) return uidsFrom(firstUid + block * blockSize, blockSize, () => claim.close());
+    const claim = await tryLock(`uids-${block}`);
+    if (claim) return uidsFrom(firstUid + block * blockSize, blockSize, () => claim.release());
   }
   throw new BoxError('sandbox_unavailable', `All ${blocks} uid blocks on this machine are taken by other servers.`);
 }
@@ -44,13 +44,4 @@ function uidsFrom(first: number, count: number, close: () => void): Uids {
     },
     close,
   };
-}
-
-function tryClaim(name: string): Promise<Server | undefined> {
-  return new Promise((resolve, reject) => {
-    const server = createServer((socket) => socket.destroy());
-    server.unref();
-    server.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? resolve(undefined) : reject(error)));
-    server.listen({ path: name }, () => resolve(server));
-  });
 }

@@ -1,0 +1,30 @@
+/** One token bucket for each tenant: so many requests a second, with bursts of twice that. */
+
+import { BoxError } from '@skillbox/protocol';
+
+export interface RateLimiter {
+  /** Throws rate_limited with Retry-After when the bucket is empty. */
+  take(tenant: string): void;
+}
+
+interface Bucket {
+  tokens: number;
+  at: number;
+}
+
+export function createRateLimiter(perSecond: (tenant: string) => number, now: () => number = () => performance.now()): RateLimiter {
+  const buckets = new Map<string, Bucket>();
+  return {
+    take(tenant) {
+      const rate = perSecond(tenant);
+      const time = now();
+      const bucket = buckets.get(tenant) ?? { tokens: rate * 2, at: time };
+      const tokens = Math.min(rate * 2, bucket.tokens + ((time - bucket.at) / 1000) * rate);
+      buckets.set(tenant, { tokens: tokens < 1 ? tokens : tokens - 1, at: time });
+      if (tokens >= 1) return;
+      throw new BoxError('rate_limited', `This tenant may send ${rate} requests a second.`, {
+        retryAfter: Math.max(1, Math.ceil((1 - tokens) / rate)),
+      });
+    },
+  };
+}

@@ -1,0 +1,191 @@
+/** The composition: everything the box consists of, in the order in which it needs each other. */
+
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BoxError } from '@skillbox/protocol';
+import { createKeys, type Keys } from './access/keys.ts';
+import { createRateLimiter, type RateLimiter } from './access/rate.ts';
+import { createTenants, type Tenants } from './access/tenants.ts';
+import type { Config } from './config.ts';
+import { createEvents, type Events } from './events/events.ts';
+import { createExecutions, type Executions } from './executions/executions.ts';
+import { createRecords, type Records } from './executions/records.ts';
+import { clearSpool, recoverExecutions } from './executions/recovery.ts';
+import { createSlots } from './executions/slots.ts';
+import { type Heartbeat, hostId, startHeartbeat } from './host.ts';
+import { loadManifest } from './manifest/load.ts';
+import type { Manifest } from './manifest/schema.ts';
+import type { Logger } from './observe/log.ts';
+import { createMetrics, type Metrics } from './observe/metrics.ts';
+import { writePrivateFile } from './private-file.ts';
+import type { Provider } from './sandbox/provider.ts';
+import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
+import { openSecrets, type Secrets } from './secrets.ts';
+import { createSkillCache, type SkillCache } from './skills/cache.ts';
+import { type Catalog, createCatalog } from './skills/catalog.ts';
+import { adminKeyFile, lockState, makeStateRoot } from './state.ts';
+import { sweepBlobs } from './store/blob-sweep.ts';
+import { openStore, type Store } from './store/store.ts';
+import { version } from './version.ts';
+
+export interface Box {
+  readonly config: Config;
+  readonly manifest: Manifest;
+  readonly host: string;
+  readonly version: string;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly store: Store;
+  readonly events: Events;
+  readonly keys: Keys;
+  readonly tenants: Tenants;
+  readonly rate: RateLimiter;
+  readonly secrets: Secrets;
+  readonly catalog: Catalog;
+  readonly provider: Provider;
+  readonly records: Records;
+  readonly executions: Executions;
+  /** Closes what a crash left, then beats; `url` is where other hosts reach this one. */
+  start(url: string): Promise<void>;
+  /** Drains, then lets go of everything. */
+  stop(): Promise<void>;
+}
+
+const hourMs = 3600_000;
+const skillsUnusedForMs = 7 * 24 * hourMs;
+const idempotencyForMs = 24 * hourMs;
+
+export async function openBox(config: Config, log: Logger): Promise<Box> {
+  const manifest = loadManifest(config);
+  makeStateRoot(config.stateRoot);
+  const lock = await lockState(config.stateRoot);
+  const host = hostId(config.stateRoot);
+  const folder = (...parts: string[]): string => join(config.stateRoot, ...parts);
+  const secrets = openSecrets(folder('box.key'), config.secretKey);
+  const store = await openStore(config);
+  const { blobs, database, leases } = store;
+  await agreeOnSecret(store, secrets);
+  const events = createEvents({ database, host });
+  const keys = createKeys(database);
+  const tenants = await createTenants(database, config, manifest);
+  const rate = createRateLimiter((tenant) => tenants.limits(tenant).requests_per_second);
+  const archiveLimits = { maxBytes: config.maxSkillSize };
+  const catalog = createCatalog({ database, blobs, events, tenants, limits: archiveLimits });
+  const cache = createSkillCache(folder('sandboxes', 'skills'), blobs, archiveLimits);
+  const provider = await openBubblewrap({
+    runFolder: bubblewrapFolder(config.stateRoot),
+    owner: host,
+    standby: config.standby,
+    interpreters: manifest.sandbox.interpreters,
+    acceptMissing: manifest.sandbox.accept_missing,
+    paths: manifest.sandbox.paths,
+    onWarning: (message) => log.warn(message),
+  });
+  const slots = createSlots({
+    total: config.maxConcurrentExecs,
+    queue: config.queueSize,
+    tenantQueue: config.tenantQueueSize,
+    tenantSlots: (tenant) => tenants.limits(tenant).slots,
+  });
+  const metrics = createMetrics({ running: () => slots.running, queued: () => slots.queued, launchersReady: () => provider.standby });
+  const records = createRecords(database, blobs, events);
+  const spoolFolder = folder('run', 'spool');
+  mkdirSync(spoolFolder, { recursive: true, mode: 0o700 });
+  const parts = { blobs, cache, catalog, config, database, host, log, metrics, provider, records, secrets, slots, spoolFolder, tenants };
+  const executions = createExecutions(parts);
+  await ensureAdminKey(keys, adminKeyFile(config.stateRoot));
+
+  let heartbeat: Heartbeat | undefined;
+  let stopListening: (() => void) | undefined;
+  let upkeep: NodeJS.Timeout | undefined;
+
+  return {
+    ...{
+      catalog,
+      config,
+      events,
+      executions,
+      host,
+      keys,
+      log,
+      manifest,
+      metrics,
+      provider,
+      rate,
+      records,
+      secrets,
+      store,
+      tenants,
+      version,
+    },
+
+    async start(url) {
+      const recovery = { records, executions, host, spoolFolder, log };
+      await recoverExecutions(recovery, host);
+      clearSpool(spoolFolder);
+      heartbeat = await startHeartbeat({
+        ...{ host, url, leases, log, ttlMs: config.leaseTtl },
+        onHostGone: (gone) => recoverExecutions(recovery, gone),
+        onLeaseLost: () => executions.abandon(),
+        async onBeat() {
+          await executions.checkCancels();
+          await tenants.refresh();
+        },
+      });
+      stopListening = database.listen(
+        'executions',
+        () => void executions.checkCancels().catch((error: Error) => log.warn({ err: error }, 'could not look for cancels')),
+      );
+      upkeep = scheduleUpkeep({ cache, host, log, store });
+    },
+
+    async stop() {
+      if (upkeep) clearInterval(upkeep);
+      await executions.drain(config.drainTimeout);
+      stopListening?.();
+      await heartbeat?.stop();
+      await provider.close();
+      await store.close();
+      lock.release();
+    },
+  };
+}
+
+/** Hourly; with several hosts one of them sweeps the blobs they share. */
+function scheduleUpkeep({ cache, host, log, store }: { cache: SkillCache; host: string; log: Logger; store: Store }): NodeJS.Timeout {
+  const { blobs, database, leases } = store;
+  const run = async (): Promise<void> => {
+    cache.sweep(skillsUnusedForMs);
+    if (!(await leases.acquire('upkeep', host, hourMs / 2))) return;
+    const removed = await sweepBlobs(database, blobs);
+    const before = new Date(Date.now() - idempotencyForMs).toISOString();
+    await database.kysely.deleteFrom('idempotency_keys').where('created_at', '<', before).execute();
+    if (removed > 0) log.info({ removed }, 'removed blobs that nothing refers to');
+  };
+  const timer = setInterval(() => void run().catch((error: Error) => log.error({ err: error }, 'upkeep failed')), hourMs);
+  timer.unref();
+  return timer;
+}
+
+/** Hosts with different secrets could not read each other's queue or links; better to say so at start. */
+async function agreeOnSecret({ database }: Store, secrets: Secrets): Promise<void> {
+  const row = { name: 'secret_fingerprint', value: secrets.fingerprint };
+  await database.kysely
+    .insertInto('box_facts')
+    .values(row)
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute();
+  const known = await database.kysely.selectFrom('box_facts').select('value').where('name', '=', row.name).executeTakeFirstOrThrow();
+  if (known.value === secrets.fingerprint) return;
+  throw new BoxError('start_failed', 'This host has another secret key than the box whose database it uses.', {
+    hint: 'Give all hosts the same SKILLBOX_SECRET_KEY (the first one keeps it in box.key of its state root).',
+  });
+}
+
+/** The first start makes the administrator's key; later ones keep it. */
+async function ensureAdminKey(keys: Keys, file: string): Promise<void> {
+  const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+  if (known && (await keys.identify(known))) return;
+  const created = await keys.create({ name: 'local administrator', tenant: 'default', actor: 'adm', scopes: ['admin'] });
+  writePrivateFile(file, `${created.key}\n`);
+}

@@ -1,0 +1,68 @@
+import { BoxError } from '@skillbox/protocol';
+import { z } from 'zod';
+import type { Box } from '../box.ts';
+import { command, Reply } from './command.ts';
+
+const health = z
+  .object({
+    status: z.enum(['ok', 'degraded']).describe('degraded: the box runs, and something an operator accepted or should mend is missing'),
+    version: z.string(),
+    host: z.string(),
+    missing_layers: z.array(z.string()).describe('Layers of the sandbox this host lacks and the manifest accepts'),
+  })
+  .meta({ id: 'Health' });
+const readiness = z
+  .object({ status: z.enum(['ok', 'unavailable']), checks: z.record(z.string(), z.string()).describe('ok, or what is wrong') })
+  .meta({ id: 'Readiness' });
+
+export const statusCommands = [
+  command({
+    name: 'box.health',
+    summary: 'Tell whether the box is alive, and what it lacks',
+    scope: null,
+    effect: 'read',
+    input: z.object({}),
+    output: { kind: 'json', schema: health },
+    http: { method: 'GET', path: '/health' },
+    cli: { words: 'health', polished: true, examples: ['skillbox health', 'skillbox health --json'] },
+    async run({ box }) {
+      const missing = box.provider.report.layers.filter((layer) => !layer.present).map((layer) => layer.name);
+      return { status: missing.length > 0 ? 'degraded' : 'ok', version: box.version, host: box.host, missing_layers: missing };
+    },
+  }),
+
+  command({
+    name: 'box.ready',
+    summary: 'Tell whether the box can do its work: database, blobs, sandboxes',
+    scope: null,
+    effect: 'read',
+    input: z.object({}),
+    output: { kind: 'json', schema: readiness },
+    http: { method: 'GET', path: '/ready' },
+    async run({ box }) {
+      const checks = {
+        database: await check(() => box.store.database.ping()),
+        blobs: await check(() => box.store.blobs.ping()),
+        sandboxes: sandboxCheck(box),
+      };
+      const ready = Object.values(checks).every((state) => state === 'ok');
+      return new Reply({ status: ready ? 'ok' : 'unavailable', checks }, { status: ready ? 200 : 503 });
+    },
+  }),
+];
+
+/** Says that something is wrong, not what: the probe needs no key. The log and doctor have the cause. */
+async function check(probe: () => Promise<void>): Promise<string> {
+  try {
+    await probe();
+    return 'ok';
+  } catch (error) {
+    return error instanceof BoxError ? error.code : 'unavailable';
+  }
+}
+
+function sandboxCheck({ provider }: Box): string {
+  if (provider.report.ready) return 'ok';
+  const missing = provider.report.layers.filter((layer) => !layer.present && !layer.accepted).map((layer) => layer.name);
+  return `missing: ${missing.join(', ')}`;
+}

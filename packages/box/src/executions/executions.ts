@@ -1,0 +1,320 @@
+/** Executions: accepted, queued or run, read, followed, cancelled. What was accepted always reaches an end. */
+
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  BoxError,
+  type Execution,
+  type ExecutionRequest,
+  type ExecutionSummary,
+  executionRequest,
+  isFinal,
+  type Page,
+} from '@skillbox/protocol';
+import type { Tenants } from '../access/tenants.ts';
+import type { Caller } from '../commands/command.ts';
+import type { Config } from '../config.ts';
+import type { Secrets } from '../secrets.ts';
+import type { Catalog } from '../skills/catalog.ts';
+import type { Database } from '../store/database.ts';
+import type { ExecutionRow } from '../store/tables.ts';
+import type { LogEntry } from './live-log.ts';
+import { type Plan, planExecution } from './plan.ts';
+import { openRequest, sealRequest } from './queued-request.ts';
+import { bareFinish, type ExecutionFilter, encodeActor, type Records } from './records.ts';
+import { type Run, type RunnerParts, startRun } from './runner.ts';
+import { isWaiting, type Slot, type Slots } from './slots.ts';
+
+export interface Executions {
+  /** Accepted when it resolves; the id is what everything else takes. */
+  start(caller: Caller, request: ExecutionRequest, idempotencyKey?: string): Promise<string>;
+  /** Resolves when it has ended, here or on another host. */
+  ended(id: string, signal: AbortSignal): Promise<void>;
+  get(id: string, tenant: string | undefined, filesUrl: (id: string) => string): Promise<Execution>;
+  row(id: string, tenant: string | undefined): Promise<ExecutionRow>;
+  list(filter: ExecutionFilter): Promise<Page<ExecutionSummary>>;
+  /** Output and states after entry `after`, live while it runs. */
+  follow(row: ExecutionRow, after: number, signal: AbortSignal): AsyncGenerator<LogEntry>;
+  cancel(row: ExecutionRow): Promise<void>;
+  /** Takes over a queued execution whose host is gone. */
+  resume(row: ExecutionRow): Promise<void>;
+  /** Stops what other hosts asked to be cancelled. */
+  checkCancels(): Promise<void>;
+  /** Kills all local runs at once: this host has lost its lease. */
+  abandon(): void;
+  readonly running: number;
+  /** No more are accepted; those that run may finish until the time is up. */
+  drain(timeoutMs: number): Promise<void>;
+}
+
+export interface ExecutionsParts extends RunnerParts {
+  readonly config: Config;
+  readonly host: string;
+  readonly database: Database;
+  readonly catalog: Catalog;
+  readonly tenants: Tenants;
+  readonly secrets: Secrets;
+  readonly slots: Slots;
+}
+
+interface Active {
+  readonly controller: AbortController;
+  /** There once it has its slot. */
+  run: Run | undefined;
+  done: Promise<void>;
+}
+
+/** Told to all hosts when an execution ends or should be cancelled. */
+const channel = 'executions';
+const pollMs = 500;
+/** How long a stopping server still tries to write the ends of executions. */
+const recordGraceMs = 5000;
+
+export function createExecutions(parts: ExecutionsParts): Executions {
+  const { blobs, catalog, config, database, host, log, metrics, provider, records, secrets, slots, tenants } = parts;
+  const active = new Map<string, Active>();
+
+  /** Waits for the slot, runs, writes the end. Never rejects: whatever happens becomes the record. */
+  const process = (row: ExecutionRow, plan: Plan, place: ReturnType<Slots['request']>, controller: AbortController): void => {
+    const entry: Active = { controller, run: undefined, done: Promise.resolve() };
+    const work = async (): Promise<void> => {
+      let slot: Slot | undefined;
+      try {
+        slot = isWaiting(place) ? await queueFor(place, row) : place;
+        if (!slot) return;
+        entry.run = startRun(parts, row, plan, controller.signal);
+        await entry.run.done;
+      } catch (error) {
+        log.error({ execution: row.id, err: error }, 'the end of an execution is not recorded; the next start closes it');
+      } finally {
+        slot?.release();
+        active.delete(row.id);
+        database.notify(channel);
+      }
+    };
+    active.set(row.id, entry);
+    entry.done = work();
+  };
+
+  const queueFor = async (place: { slot: Promise<Slot> }, row: ExecutionRow): Promise<Slot | undefined> => {
+    const since = performance.now();
+    try {
+      const slot = await place.slot;
+      const queuedMs = Math.round(performance.now() - since);
+      metrics.queueSeconds.observe(queuedMs / 1000);
+      if (await records.markRunning(row.id, host, queuedMs)) return slot;
+      slot.release();
+      await records.finish(row, bareFinish('cancelled', { code: 'cancelled', message: 'It was cancelled while it waited.' }));
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof BoxError)) throw error;
+      // What can be started again later waits in its row for the next server.
+      if (error.code === 'shutting_down' && row.request !== null) return undefined;
+      const code = error.code === 'shutting_down' ? 'interrupted' : error.code;
+      const status = code === 'queue_timeout' ? 'timeout' : code === 'cancelled' ? 'cancelled' : 'failed';
+      await records.finish(row, bareFinish(status, { code, message: error.message }));
+      return undefined;
+    }
+  };
+
+  const requireRow = async (id: string, tenant: string | undefined): Promise<ExecutionRow> => {
+    const row = await records.row(id, tenant);
+    if (row) return row;
+    throw new BoxError('not_found', `There is no execution ${id}.`);
+  };
+
+  return {
+    get running() {
+      return active.size;
+    },
+    row: requireRow,
+    list: (filter) => records.list(filter),
+
+    async start(caller, request, idempotencyKey) {
+      const requestHash = idempotencyKey ? hashOf(request) : '';
+      if (idempotencyKey) {
+        const existing = await records.findByKey(caller.tenant, idempotencyKey, requestHash);
+        if (existing) return existing;
+      }
+      const skill = await catalog.resolve(caller.tenant, request.skill, request.version);
+      const plan = await planExecution(skill, request, config, provider);
+      requireReady(provider);
+      await tenants.requireRoom(caller.tenant, 1);
+
+      const controller = new AbortController();
+      const place = slots.request(caller.tenant, { signal: controller.signal, timeoutMs: config.queueTimeout });
+      const queued = isWaiting(place);
+      try {
+        // Only what a caller can come back for is worth starting again after a crash.
+        const canResume = queued && (!request.wait || idempotencyKey !== undefined);
+        const now = new Date().toISOString();
+        const row: ExecutionRow = {
+          ...emptyRow,
+          id: randomUUID(),
+          tenant: caller.tenant,
+          skill_name: skill.name,
+          skill_version: skill.version,
+          status: queued ? 'queued' : 'running',
+          input: plan.input,
+          request: canResume ? await sealRequest(request, blobs, secrets) : null,
+          provider: provider.name,
+          host,
+          actor: encodeActor(caller.actor),
+          created_at: now,
+          started_at: queued ? null : now,
+        };
+        const winner = await records.insert(row, idempotencyKey ? { key: idempotencyKey, requestHash } : undefined);
+        if (winner) {
+          giveUp(place, controller);
+          return winner;
+        }
+        process(row, plan, place, controller);
+        return row.id;
+      } catch (error) {
+        giveUp(place, controller);
+        throw error;
+      }
+    },
+
+    async ended(id, signal) {
+      const local = active.get(id);
+      if (local) return Promise.race([local.done, aborted(signal)]);
+      let wake = (): void => undefined;
+      const stop = database.listen(channel, () => wake());
+      try {
+        while (!signal.aborted) {
+          const row = await records.row(id, undefined);
+          if (!row || isFinal(row.status as Execution['status'])) return;
+          await new Promise<void>((resolve) => {
+            const timer = setTimeout(resolve, pollMs);
+            wake = () => {
+              clearTimeout(timer);
+              resolve();
+            };
+          });
+        }
+      } finally {
+        stop();
+      }
+    },
+
+    async get(id, tenant, filesUrl) {
+      const row = await requireRow(id, tenant);
+      return records.describe(row, { filesUrl, liveLog: row.finished_at ? undefined : active.get(id)?.run?.live.entries });
+    },
+
+    async *follow(row, after, signal) {
+      const local = active.get(row.id);
+      if (local && !local.run) await Promise.race([startedOrDone(local), aborted(signal)]);
+      if (local?.run) {
+        yield* local.run.live.follow(after, signal);
+        return;
+      }
+      await this.ended(row.id, signal);
+      const finished = await records.row(row.id, undefined);
+      if (!finished || signal.aborted) return;
+      const entries = await records.log(finished);
+      yield* entries.filter((entry) => entry.seq > after);
+      // A record that was closed from outside has no entry for its end in the log.
+      const last = entries.at(-1);
+      if (last?.type !== 'status' || last.text !== finished.status) {
+        const seq = (last?.seq ?? 0) + 1;
+        if (seq > after) yield { seq, type: 'status', time: finished.finished_at ?? new Date().toISOString(), text: finished.status };
+      }
+    },
+
+    async cancel(row) {
+      if (isFinal(row.status as Execution['status'])) throw new BoxError('already_finished', `The execution has ended: ${row.status}.`);
+      await records.requestCancel(row.id);
+      const local = active.get(row.id);
+      if (local) local.controller.abort('cancelled');
+      else database.notify(channel);
+    },
+
+    async resume(row) {
+      if (!row.request) throw new BoxError('internal', `Execution ${row.id} cannot be resumed.`);
+      const controller = new AbortController();
+      const skill = await catalog.resolve(row.tenant, row.skill_name, row.skill_version);
+      const stored = await openRequest(row.request, blobs, secrets);
+      const request = executionRequest.parse({
+        skill: skill.name,
+        version: skill.version,
+        input: JSON.parse(row.input),
+        wait: false,
+        ...stored,
+      });
+      const plan = await planExecution(skill, request, config, provider);
+      const place = slots.request(row.tenant, { signal: controller.signal, timeoutMs: config.queueTimeout, unbounded: true });
+      if (!isWaiting(place)) {
+        if (await records.markRunning(row.id, host, Date.now() - Date.parse(row.created_at))) process(row, plan, place, controller);
+        else place.release();
+        return;
+      }
+      process(row, plan, place, controller);
+    },
+
+    async checkCancels() {
+      for (const id of await records.cancelRequested([...active.keys()])) active.get(id)?.controller.abort('cancelled');
+    },
+
+    abandon() {
+      for (const { controller } of active.values()) controller.abort('interrupted');
+    },
+
+    async drain(timeoutMs) {
+      slots.close();
+      const all = Promise.all([...active.values()].map(({ done }) => done));
+      const timer = setTimeout(() => this.abandon(), timeoutMs);
+      // A database that stays away must not keep the server from stopping: the next start closes what is open.
+      await Promise.race([all, new Promise((resolve) => setTimeout(resolve, timeoutMs + recordGraceMs).unref())]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Fields that have no value at acceptance. */
+const emptyRow = {
+  request: null,
+  output: null,
+  log: null,
+  log_size: 0,
+  error: null,
+  exit_code: null,
+  signal: null,
+  queued_ms: 0,
+  duration_ms: null,
+  peak_memory_bytes: null,
+  cpu_ms: null,
+  cancel_requested: 0,
+  finished_at: null,
+};
+
+function requireReady(provider: ExecutionsParts['provider']): void {
+  if (provider.report.ready) return;
+  const missing = provider.report.layers.filter((layer) => !layer.present && !layer.accepted).map((layer) => layer.name);
+  throw new BoxError('sandbox_unavailable', `This host lacks a layer of the sandbox: ${missing.join(', ')}.`, { details: { missing } });
+}
+
+function giveUp(place: ReturnType<Slots['request']>, controller: AbortController): void {
+  if (isWaiting(place)) controller.abort('cancelled');
+  else place.release();
+}
+
+const hashOf = (request: ExecutionRequest): string =>
+  createHash('sha256')
+    .update(JSON.stringify({ ...request, wait: undefined }))
+    .digest('hex');
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+/** The run appears once the slot is there; polled, because it is rare and short. */
+async function startedOrDone(entry: Active): Promise<void> {
+  let ended = false;
+  entry.done.then(() => {
+    ended = true;
+  });
+  while (!entry.run && !ended) await new Promise((resolve) => setTimeout(resolve, 20));
+}

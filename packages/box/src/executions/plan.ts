@@ -1,0 +1,115 @@
+/** Turns a request into what a sandbox needs, or refuses it before anything starts. */
+
+import { BoxError, type ExecutionRequest, type Language } from '@skillbox/protocol';
+import type { Config } from '../config.ts';
+import type { Provider, RunLimits } from '../sandbox/provider.ts';
+import type { Skill } from '../skills/catalog.ts';
+import { checkEnv } from '../skills/env.ts';
+import { validateAgainst } from '../skills/schema.ts';
+import { parseDuration } from '../units.ts';
+
+export interface Plan {
+  readonly skill: Skill;
+  readonly lang: Language;
+  readonly argv: readonly string[];
+  readonly limits: RunLimits;
+  /** JSON text. */
+  readonly input: string;
+  /** The caller's and the skill's own variables. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly files: readonly { readonly path: string; readonly data: Buffer }[];
+}
+
+/** Linux takes no single variable longer than 128 KiB; beyond this the file is the way. */
+const longestVariable = 96 * 1024;
+/** Images that mean "an interpreter", which the host has. */
+const interpreterImage = /^(?:docker\.io\/(?:library\/)?)?(python|node|bash)(?::[\w.-]+)?$/;
+
+export async function planExecution(skill: Skill, request: ExecutionRequest, config: Config, provider: Provider): Promise<Plan> {
+  const { definition } = skill;
+  const { lang, entrypoint } = definition;
+  if (definition.mode !== 'executable' || !lang || !entrypoint) {
+    throw new BoxError(
+      'not_executable',
+      `${skill.name} ${skill.version} has no entrypoint: it is instructions for an agent, not a program.`,
+      {
+        hint: `Read it with skillbox skill show ${skill.name} and follow it.`,
+      },
+    );
+  }
+  if (definition.image && !interpreterImage.test(definition.image)) {
+    throw new BoxError(
+      'image_unsupported',
+      `${skill.name} asks for the image ${definition.image}, which the ${provider.name} provider cannot give.`,
+    );
+  }
+  const interpreter = provider.interpreter(lang);
+  if (!interpreter) {
+    throw new BoxError('sandbox_unavailable', `This host has no ${lang} interpreter a sandbox can use.`, {
+      hint: `Install one in /usr, or name it in skillbox.yaml under sandbox.interpreters.${lang}.`,
+    });
+  }
+  const env = { ...definition.env, ...request.env };
+  checkEnv(env);
+  const input = request.input === undefined ? {} : request.input;
+  if (definition.inputSchema) {
+    const problems = await validateAgainst(definition.inputSchema, input);
+    const first = problems?.[0];
+    if (first) {
+      throw new BoxError('invalid_input', `The input does not fit the skill: ${first.path || '/'} ${first.message}`, {
+        details: { problems },
+      });
+    }
+  }
+  return {
+    skill,
+    lang,
+    argv: [interpreter.path, `/sandbox/scripts/${entrypoint}`],
+    limits: limitsFor(definition, request, config),
+    input: JSON.stringify(input),
+    env,
+    files: Object.entries(request.files).map(([path, text]) => ({ path, data: Buffer.from(text, 'base64') })),
+  };
+}
+
+/** The variables of the contract; a caller cannot override them, checkEnv sees to that. */
+export function sandboxEnv({ env, input, skill }: Plan): Record<string, string> {
+  return {
+    LANG: 'C.UTF-8',
+    PYTHONUNBUFFERED: '1',
+    PYTHONDONTWRITEBYTECODE: '1',
+    ...env,
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+    HOME: '/tmp',
+    SANDBOX_OUTPUT: '/sandbox/out/output.json',
+    SANDBOX_FILES_DIR: '/sandbox/out/files/',
+    SANDBOX_INPUT_DIR: '/sandbox/input/',
+    ...(Buffer.byteLength(input) <= longestVariable && { SANDBOX_INPUT: input }),
+    ...(Buffer.byteLength(skill.instructions) <= longestVariable && { SKILL_INSTRUCTIONS: skill.instructions }),
+  };
+}
+
+export function sandboxInputs({ input, files }: Plan): { path: string; data: Buffer }[] {
+  return [
+    { path: '/sandbox/input.json', data: Buffer.from(input) },
+    ...files.map(({ path, data }) => ({ path: `/sandbox/input/${path}`, data })),
+  ];
+}
+
+function limitsFor(definition: Skill['definition'], request: ExecutionRequest, config: Config): RunLimits {
+  const asked = request.timeout === undefined ? undefined : parseDuration(request.timeout);
+  const memoryBytes = Math.min(definition.memoryBytes ?? config.defaultMemory, config.maxMemory);
+  return {
+    timeoutMs: Math.min(asked ?? definition.timeoutMs ?? config.defaultTimeout, config.maxTimeout),
+    memoryBytes,
+    cpu: Math.min(definition.cpu ?? config.defaultCpu, config.maxCpu),
+    processes: config.maxProcesses,
+    openFiles: config.maxOpenFiles,
+    // The work area is memory: it must never be able to eat all of it, or the guest would be the one to go.
+    diskBytes: Math.min(config.maxDisk, Math.floor(memoryBytes / 2)),
+    logBytes: config.maxLogSize,
+    outputBytes: config.maxOutputSize,
+    artifacts: config.maxArtifacts,
+    artifactBytes: config.maxArtifactSize,
+  };
+}

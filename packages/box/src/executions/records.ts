@@ -1,0 +1,316 @@
+/** Executions in the database: one row from acceptance to its end, and the end is written exactly once. */
+
+import { type Artifact, BoxError, type Execution, type ExecutionStatus, type ExecutionSummary, type Page } from '@skillbox/protocol';
+import { addUsage } from '../access/tenants.ts';
+import type { Caller } from '../commands/command.ts';
+import type { Events } from '../events/events.ts';
+import type { Blobs } from '../store/blobs.ts';
+import { decodeCursor, encodeCursor } from '../store/cursor.ts';
+import type { Database } from '../store/database.ts';
+import type { ExecutionRow } from '../store/tables.ts';
+import { type LogEntry, logText } from './live-log.ts';
+import type { ExecutionError, Outcome } from './outcome.ts';
+
+export interface ExecutionFilter {
+  readonly tenant?: string;
+  readonly skill?: string;
+  readonly status?: ExecutionStatus;
+  readonly since?: string;
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+export interface Finish extends Outcome {
+  readonly files: readonly Artifact[];
+  readonly log: readonly LogEntry[];
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly durationMs: number | null;
+  readonly peakMemoryBytes: number | null;
+  readonly cpuMs: number | null;
+}
+
+export interface Records {
+  /** Throws idempotency_conflict when the key was used for another request; returns the other id when for the same. */
+  insert(row: ExecutionRow, idempotency?: { key: string; requestHash: string }): Promise<string | undefined>;
+  findByKey(tenant: string, key: string, requestHash: string): Promise<string | undefined>;
+  /** From queued to running; false when it was cancelled or taken meanwhile. */
+  markRunning(id: string, host: string, queuedMs: number): Promise<boolean>;
+  /** Writes the end; false when somebody else has closed it already. */
+  finish(row: Pick<ExecutionRow, 'id' | 'tenant' | 'host' | 'actor'>, finish: Finish): Promise<boolean>;
+  row(id: string, tenant: string | undefined): Promise<ExecutionRow | undefined>;
+  describe(row: ExecutionRow, options: { filesUrl(id: string): string; liveLog?: readonly LogEntry[] }): Promise<Execution>;
+  list(filter: ExecutionFilter): Promise<Page<ExecutionSummary>>;
+  files(id: string): Promise<Artifact[]>;
+  log(row: ExecutionRow): Promise<LogEntry[]>;
+  requestCancel(id: string): Promise<void>;
+  cancelRequested(ids: readonly string[]): Promise<string[]>;
+  unfinished(host: string): Promise<ExecutionRow[]>;
+  adopt(id: string, from: string, to: string): Promise<boolean>;
+}
+
+/** Logs up to this many characters stand in the row; longer ones are a blob. */
+const inlineLog = 16 * 1024;
+const blobMark = 'blob:';
+const none: readonly never[] = [];
+
+export function createRecords(database: Database, blobs: Blobs, events: Events): Records {
+  const { kysely } = database;
+
+  const findByKey: Records['findByKey'] = async (tenant, key, requestHash) => {
+    const row = await kysely
+      .selectFrom('idempotency_keys')
+      .selectAll()
+      .where('tenant', '=', tenant)
+      .where('key', '=', key)
+      .executeTakeFirst();
+    if (!row) return undefined;
+    if (row.request_hash === requestHash) return row.execution_id;
+    throw new BoxError('idempotency_conflict', 'This Idempotency-Key was used with another request.');
+  };
+
+  const storeLog = async (entries: readonly LogEntry[]): Promise<string | null> => {
+    if (entries.length === 0) return null;
+    const text = JSON.stringify(entries);
+    if (text.length <= inlineLog) return text;
+    return `${blobMark}${(await blobs.put(Buffer.from(text))).digest}`;
+  };
+
+  const readLog = async (stored: string | null): Promise<LogEntry[]> => {
+    if (stored === null) return [];
+    const text = stored.startsWith(blobMark) ? (await blobs.read(stored.slice(blobMark.length))).toString('utf8') : stored;
+    return JSON.parse(text) as LogEntry[];
+  };
+
+  const files: Records['files'] = async (id) => {
+    const rows = await kysely
+      .selectFrom('execution_files')
+      .select(['path', 'size', 'digest'])
+      .where('execution_id', '=', id)
+      .orderBy('path')
+      .execute();
+    return rows.map(({ path, size, digest }) => ({ path, size, sha256: digest }));
+  };
+
+  return {
+    findByKey,
+    files,
+    log: (row) => readLog(row.log),
+
+    async insert(row, idempotency) {
+      try {
+        await database.transaction(async (tx) => {
+          await tx.insertInto('executions').values(row).execute();
+          if (idempotency) {
+            const { key, requestHash } = idempotency;
+            const claim = { tenant: row.tenant, key, request_hash: requestHash, execution_id: row.id, created_at: row.created_at };
+            await tx.insertInto('idempotency_keys').values(claim).execute();
+          }
+          const data = { skill: row.skill_name, version: row.skill_version, status: row.status };
+          await events.append(
+            { tenant: row.tenant, actor: actorOf(row.actor), subject: subjectOf(row.id), type: 'execution.created', data },
+            tx,
+          );
+        });
+        return undefined;
+      } catch (error) {
+        const winner = idempotency && (await findByKey(row.tenant, idempotency.key, idempotency.requestHash));
+        if (winner) return winner;
+        throw error;
+      }
+    },
+
+    async markRunning(id, host, queuedMs) {
+      const { numUpdatedRows } = await kysely
+        .updateTable('executions')
+        .set({ status: 'running', started_at: new Date().toISOString(), queued_ms: queuedMs, request: null })
+        .where('id', '=', id)
+        .where('status', '=', 'queued')
+        .where('host', '=', host)
+        .where('cancel_requested', '=', 0)
+        .executeTakeFirst();
+      return Number(numUpdatedRows) > 0;
+    },
+
+    async finish({ id, tenant, host, actor }, finish) {
+      const log = await storeLog(finish.log);
+      const logSize = finish.log.reduce((sum, entry) => sum + entry.text.length, 0);
+      const values: Partial<ExecutionRow> = {
+        status: finish.status,
+        request: null,
+        output: finish.output,
+        log,
+        log_size: logSize,
+        error: finish.error ? JSON.stringify(finish.error) : null,
+        exit_code: finish.exitCode,
+        signal: finish.signal,
+        duration_ms: finish.durationMs,
+        peak_memory_bytes: finish.peakMemoryBytes,
+        cpu_ms: finish.cpuMs,
+        finished_at: new Date().toISOString(),
+      };
+      return database.transaction(async (tx) => {
+        const { numUpdatedRows } = await tx
+          .updateTable('executions')
+          .set(values)
+          .where('id', '=', id)
+          .where('host', '=', host)
+          .where('status', 'in', ['queued', 'running'])
+          .executeTakeFirst();
+        // Another host closed it, because this one seemed gone: that record stands.
+        if (Number(numUpdatedRows) === 0) return false;
+        if (finish.files.length > 0) {
+          const rows = finish.files.map(({ path, size, sha256 }) => ({ execution_id: id, tenant, path, size, digest: sha256 }));
+          await tx.insertInto('execution_files').values(rows).execute();
+        }
+        await addUsage(tx, tenant, logSize + finish.files.reduce((sum, file) => sum + file.size, 0));
+        const data = { status: finish.status, ...(finish.error && { error: finish.error.code }), duration_ms: finish.durationMs };
+        await events.append({ tenant, actor: actorOf(actor), subject: subjectOf(id), type: 'execution.finished', data }, tx);
+        return true;
+      });
+    },
+
+    async row(id, tenant) {
+      let query = kysely.selectFrom('executions').selectAll().where('id', '=', id);
+      if (tenant !== undefined) query = query.where('tenant', '=', tenant);
+      return query.executeTakeFirst();
+    },
+
+    async describe(row, { filesUrl, liveLog }) {
+      const list = row.finished_at ? await files(row.id) : [];
+      const log = liveLog ?? (await readLog(row.log));
+      return {
+        ...summary(row),
+        input: JSON.parse(row.input),
+        output: row.output === null ? null : JSON.parse(row.output),
+        logs: logText(log),
+        files_list: list,
+        files_url: list.length > 0 ? filesUrl(row.id) : null,
+      };
+    },
+
+    async list({ tenant, skill, status, since, limit, cursor }) {
+      let query = kysely
+        .selectFrom('executions')
+        .select(summaryColumns)
+        .orderBy('created_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit + 1);
+      if (tenant !== undefined) query = query.where('tenant', '=', tenant);
+      if (skill !== undefined) query = query.where('skill_name', '=', skill);
+      if (status !== undefined) query = query.where('status', '=', status);
+      if (since !== undefined) query = query.where('created_at', '>=', new Date(since).toISOString());
+      if (cursor !== undefined) {
+        const [createdAt, id] = decodeCursor(cursor, 2);
+        query = query.where('created_at', '<=', createdAt).where(({ eb, or }) => or([eb('created_at', '<', createdAt), eb('id', '<', id)]));
+      }
+      const rows = await query.execute();
+      const items = rows.slice(0, limit);
+      const last = items.at(-1);
+      return { items: items.map(summary), next_cursor: rows.length > limit && last ? encodeCursor(last.created_at, last.id) : null };
+    },
+
+    async requestCancel(id) {
+      await kysely
+        .updateTable('executions')
+        .set({ cancel_requested: 1 })
+        .where('id', '=', id)
+        .where('status', 'in', ['queued', 'running'])
+        .execute();
+    },
+
+    async cancelRequested(ids) {
+      if (ids.length === 0) return [];
+      const rows = await kysely.selectFrom('executions').select('id').where('id', 'in', ids).where('cancel_requested', '=', 1).execute();
+      return rows.map(({ id }) => id);
+    },
+
+    unfinished: (host) =>
+      kysely
+        .selectFrom('executions')
+        .selectAll()
+        .where('host', '=', host)
+        .where('status', 'in', ['queued', 'running'])
+        .orderBy('created_at')
+        .execute(),
+
+    async adopt(id, from, to) {
+      const { numUpdatedRows } = await kysely
+        .updateTable('executions')
+        .set({ host: to })
+        .where('id', '=', id)
+        .where('host', '=', from)
+        .where('status', '=', 'queued')
+        .executeTakeFirst();
+      return Number(numUpdatedRows) > 0;
+    },
+  };
+}
+
+/** An end without a run: cancelled in the queue, interrupted by a crash. */
+export function bareFinish(status: ExecutionStatus, error: ExecutionError, log: readonly LogEntry[] = none): Finish {
+  return {
+    status,
+    error,
+    output: null,
+    files: none,
+    log,
+    exitCode: null,
+    signal: null,
+    durationMs: null,
+    peakMemoryBytes: null,
+    cpuMs: null,
+  };
+}
+
+export const encodeActor = ({ kind, id }: Caller['actor']): string => `${kind}:${id}`;
+
+function actorOf(text: string): Caller['actor'] {
+  const [kind = 'atm', id = ''] = text.split(':');
+  return { kind: kind as Caller['actor']['kind'], id };
+}
+
+const subjectOf = (id: string) => ({ type: 'execution', id });
+
+const summaryColumns = [
+  'id',
+  'tenant',
+  'skill_name',
+  'skill_version',
+  'status',
+  'error',
+  'exit_code',
+  'signal',
+  'queued_ms',
+  'duration_ms',
+  'peak_memory_bytes',
+  'cpu_ms',
+  'provider',
+  'host',
+  'created_at',
+  'started_at',
+  'finished_at',
+] as const;
+
+function summary(row: Pick<ExecutionRow, (typeof summaryColumns)[number]>): ExecutionSummary {
+  const { id, tenant, status, error, ...rest } = row;
+  return {
+    execution_id: id,
+    skill_name: rest.skill_name,
+    skill_version: rest.skill_version,
+    tenant_id: tenant,
+    status: status as ExecutionStatus,
+    error: error === null ? null : (JSON.parse(error) as ExecutionSummary['error']),
+    exit_code: rest.exit_code,
+    signal: rest.signal,
+    queued_ms: rest.queued_ms,
+    duration_ms: rest.duration_ms,
+    peak_memory_bytes: rest.peak_memory_bytes,
+    cpu_ms: rest.cpu_ms,
+    provider: rest.provider,
+    host: rest.host,
+    created_at: rest.created_at,
+    started_at: rest.started_at,
+    finished_at: rest.finished_at,
+  };
+}

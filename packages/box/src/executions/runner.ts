@@ -1,0 +1,122 @@
+/** Runs one planned execution and writes its end. */
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Artifact, BoxError } from '@skillbox/protocol';
+import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import type { Provider, RunResult } from '../sandbox/provider.ts';
+import type { SkillCache } from '../skills/cache.ts';
+import type { Blobs } from '../store/blobs.ts';
+import type { ExecutionRow } from '../store/tables.ts';
+import { formatSize } from '../units.ts';
+import { createLiveLog, type LiveLog } from './live-log.ts';
+import { outcomeOf } from './outcome.ts';
+import { type Plan, sandboxEnv, sandboxInputs } from './plan.ts';
+import { bareFinish, type Finish, type Records } from './records.ts';
+
+export interface RunnerParts {
+  readonly provider: Provider;
+  readonly cache: SkillCache;
+  readonly blobs: Blobs;
+  readonly records: Records;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Folder for logs of runs that last, in case the server is killed. */
+  readonly spoolFolder: string;
+}
+
+export const spoolFile = (folder: string, id: string): string => join(folder, `${id}.jsonl`);
+
+export interface Run {
+  readonly live: LiveLog;
+  /** Resolves when the end is written. */
+  readonly done: Promise<void>;
+}
+
+type RowIdentity = Pick<ExecutionRow, 'id' | 'tenant' | 'host' | 'actor'>;
+
+export function startRun(parts: RunnerParts, row: RowIdentity, plan: Plan, signal: AbortSignal): Run {
+  const spool = spoolFile(parts.spoolFolder, row.id);
+  const live = createLiveLog(spool);
+  const finishRun = async (): Promise<void> => {
+    const started = performance.now();
+    live.status('running');
+    const finish = await runToEnd(parts, row, plan, signal, live, started);
+    live.status(finish.status);
+    live.close();
+    // Retried for as long as it takes: what ran must not be lost because the database was away.
+    const written = await persist(parts, row, { ...finish, log: live.entries });
+    if (!written) parts.log.warn({ execution: row.id }, 'the record was closed by another host before this one could');
+    if (live.spooled) rmSync(spool, { force: true });
+    parts.metrics.executions.inc({ status: finish.status, lang: plan.lang });
+    parts.metrics.executionSeconds.observe({ lang: plan.lang }, (performance.now() - started) / 1000);
+  };
+  return { live, done: finishRun() };
+}
+
+async function runToEnd(
+  parts: RunnerParts,
+  row: RowIdentity,
+  plan: Plan,
+  signal: AbortSignal,
+  live: LiveLog,
+  started: number,
+): Promise<Finish> {
+  const files: Artifact[] = [];
+  const elapsed = (): number => Math.round(performance.now() - started);
+  try {
+    const skillFolder = await parts.cache.folder(plan.skill);
+    const result = await parts.provider.runOnce({
+      id: row.id,
+      skillFolder,
+      argv: plan.argv,
+      env: sandboxEnv(plan),
+      inputs: sandboxInputs(plan),
+      limits: plan.limits,
+      signal,
+      onOutput: (stream, bytes) => live.write(stream, bytes),
+      async onArtifact(path, size, content) {
+        const stored = await parts.blobs.put(content, { maxBytes: size });
+        files.push({ path, size: stored.size, sha256: stored.digest });
+      },
+    });
+    const durationMs = elapsed();
+    noteLosses(result, plan, live);
+    const outcome = await outcomeOf(result, plan, signal.reason);
+    return {
+      ...outcome,
+      files: result.problem ? [] : files,
+      log: [],
+      exitCode: result.exitCode,
+      signal: result.signal,
+      durationMs,
+      peakMemoryBytes: result.peakMemoryBytes,
+      cpuMs: result.cpuMs,
+    };
+  } catch (error) {
+    parts.log.error({ execution: row.id, err: error }, 'an execution could not be run');
+    const code = error instanceof BoxError ? error.code : 'sandbox_failed';
+    const message = error instanceof BoxError ? error.message : 'The box could not run it; the server log has the cause.';
+    return { ...bareFinish('failed', { code, message }), durationMs: elapsed() };
+  }
+}
+
+/** What was left behind is said in the log, where whoever looks for it will look. */
+function noteLosses(result: RunResult, plan: Plan, live: LiveLog): void {
+  const say = (text: string): void => live.write('stderr', Buffer.from(`[skillbox] ${text}\n`));
+  if (result.droppedLogBytes > 0) say(`log cut at ${formatSize(plan.limits.logBytes)}: ${result.droppedLogBytes} more bytes were dropped`);
+  for (const { path, kind } of result.skipped.slice(0, 20)) say(`artifact ${path} skipped: ${kind}`);
+  if (result.skipped.length > 20) say(`${result.skipped.length - 20} more artifacts skipped`);
+}
+
+async function persist({ records, log }: RunnerParts, row: RowIdentity, finish: Finish): Promise<boolean> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await records.finish(row, finish);
+    } catch (error) {
+      log.error({ execution: row.id, err: error, attempt }, 'the end of an execution could not be written');
+      await new Promise((resolve) => setTimeout(resolve, Math.min(100 * 2 ** attempt, 5000)));
+    }
+  }
+}

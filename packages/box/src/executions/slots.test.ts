@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { createSlots, isWaiting, type Slot, type SlotLimits } from './slots.ts';
+
+const limits: SlotLimits = { total: 2, queue: 10, tenantQueue: 4, tenantSlots: () => 2 };
+const options = () => ({ signal: new AbortController().signal, timeoutMs: 10_000 });
+
+describe('slots', () => {
+  it('gives slots at once while there are some, then queues', () => {
+    const slots = createSlots(limits);
+    expect(isWaiting(slots.request('a', options()))).toBe(false);
+    expect(isWaiting(slots.request('a', options()))).toBe(false);
+    expect(isWaiting(slots.request('a', options()))).toBe(true);
+    expect([slots.running, slots.queued]).toEqual([2, 1]);
+  });
+
+  it('serves a quiet tenant before the tenth of a flooding one', async () => {
+    const slots = createSlots({ ...limits, total: 1, tenantQueue: 10 });
+    const first = slots.request('flood', options()) as Slot;
+    const order: string[] = [];
+    const wait = (tenant: string) => {
+      const place = slots.request(tenant, options());
+      if (isWaiting(place)) {
+        place.slot.then((slot) => {
+          order.push(tenant);
+          slot.release();
+        });
+      }
+    };
+    for (let index = 0; index < 5; index += 1) wait('flood');
+    wait('quiet');
+    first.release();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(order.indexOf('quiet')).toBeLessThanOrEqual(1);
+    expect(order).toHaveLength(6);
+    expect([slots.running, slots.queued]).toEqual([0, 0]);
+  });
+
+  it('holds one tenant to its own slots', () => {
+    const slots = createSlots({ ...limits, total: 10, tenantSlots: (tenant) => (tenant === 'small' ? 1 : 5) });
+    slots.request('small', options());
+    expect(isWaiting(slots.request('small', options()))).toBe(true);
+    expect(isWaiting(slots.request('large', options()))).toBe(false);
+  });
+
+  it('refuses with queue_full when a tenant has too many waiting', () => {
+    const slots = createSlots(limits);
+    for (let index = 0; index < 6; index += 1) {
+      const place = slots.request('a', options());
+      if (isWaiting(place)) place.slot.catch(() => undefined);
+    }
+    expect(() => slots.request('a', options())).toThrowError(expect.objectContaining({ code: 'queue_full', retryAfter: 1 }));
+    expect(isWaiting(slots.request('b', options()))).toBe(true);
+  });
+
+  it('lets go of who waits too long or is cancelled', async () => {
+    const slots = createSlots({ ...limits, total: 1 });
+    const held = slots.request('a', options()) as Slot;
+    const late = slots.request('a', { ...options(), timeoutMs: 10 });
+    const controller = new AbortController();
+    const gone = slots.request('a', { signal: controller.signal, timeoutMs: 10_000 });
+    controller.abort();
+    if (!isWaiting(late) || !isWaiting(gone)) throw new Error('both should wait');
+    await expect(late.slot).rejects.toMatchObject({ code: 'queue_timeout' });
+    await expect(gone.slot).rejects.toMatchObject({ code: 'cancelled' });
+    expect(slots.queued).toBe(0);
+    held.release();
+    expect(slots.running).toBe(0);
+  });
+
+  it('refuses everybody once closed', async () => {
+    const slots = createSlots({ ...limits, total: 1 });
+    slots.request('a', options());
+    const waiting = slots.request('a', options());
+    slots.close();
+    if (isWaiting(waiting)) await expect(waiting.slot).rejects.toMatchObject({ code: 'shutting_down' });
+    expect(() => slots.request('a', options())).toThrowError(expect.objectContaining({ code: 'shutting_down' }));
+  });
+});

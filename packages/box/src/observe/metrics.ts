@@ -1,0 +1,70 @@
+/** What the box counts, for Prometheus. Labels are bounded: routes and states, never tenants, names or ids. */
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+export interface Metrics {
+  readonly requests: Counter<'method' | 'route' | 'status'>;
+  readonly requestSeconds: Histogram<'route'>;
+  readonly executions: Counter<'status' | 'lang'>;
+  readonly executionSeconds: Histogram<'lang'>;
+  readonly queueSeconds: Histogram;
+  readonly refused: Counter<'reason'>;
+  render(): Promise<string>;
+}
+
+export interface Readings {
+  running(): number;
+  queued(): number;
+  launchersReady(): number;
+}
+
+const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+export function createMetrics(readings: Readings): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry, prefix: 'skillbox_' });
+  const gauge = (name: string, help: string, read: () => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  gauge('skillbox_executions_running', 'Executions that run now', readings.running);
+  gauge('skillbox_executions_queued', 'Executions that wait for a slot', readings.queued);
+  gauge('skillbox_launchers_ready', 'Launchers that stand by', readings.launchersReady);
+  return {
+    requests: new Counter({
+      name: 'skillbox_http_requests_total',
+      help: 'Requests answered',
+      labelNames: ['method', 'route', 'status'],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: 'skillbox_http_request_seconds',
+      help: 'Time to answer',
+      labelNames: ['route'],
+      buckets: quick,
+      registers,
+    }),
+    executions: new Counter({
+      name: 'skillbox_executions_total',
+      help: 'Executions that ended',
+      labelNames: ['status', 'lang'],
+      registers,
+    }),
+    executionSeconds: new Histogram({
+      name: 'skillbox_execution_seconds',
+      help: 'Time of the run without the queue',
+      labelNames: ['lang'],
+      buckets: quick,
+      registers,
+    }),
+    queueSeconds: new Histogram({ name: 'skillbox_queue_seconds', help: 'Time spent waiting for a slot', buckets: quick, registers }),
+    refused: new Counter({ name: 'skillbox_refused_total', help: 'Requests refused for load', labelNames: ['reason'], registers }),
+    render: () => registry.metrics(),
+  };
+}

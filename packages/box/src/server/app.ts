@@ -1,0 +1,199 @@
+/** The HTTP face of the registry: routes, keys, limits, answers. It translates; what is done is in the commands. */
+
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import type { HttpBindings } from '@hono/node-server';
+import { BoxError } from '@skillbox/protocol';
+import { type Context, Hono } from 'hono';
+import type { Box } from '../box.ts';
+import { type Caller, type Command, type CommandContext, Reply, type StreamEvent } from '../commands/command.ts';
+import { commands } from '../commands/registry.ts';
+import { checkLink } from '../executions/links.ts';
+import { authenticate, nobody, requireScope } from './auth.ts';
+import { docsPage } from './docs-page.ts';
+import { errorAnswer } from './errors.ts';
+import { forwardToOwner } from './forward.ts';
+import { readInput } from './input.ts';
+import { openApiDocument } from './openapi.ts';
+import { eventStream } from './sse.ts';
+
+type App = Hono<{ Bindings: HttpBindings }>;
+type AppContext = Context<{ Bindings: HttpBindings }>;
+
+export function createApp(box: Box): App {
+  const app: App = new Hono();
+  for (const command of commands) mountCommand(app, box, command);
+  mountPages(app, box);
+  const paths = new Set(commands.map((command) => command.http.path));
+  app.all('*', (c) =>
+    answer(box, c, 'unmatched', async () => {
+      const known = [...paths].some((path) => pathPattern(path).test(c.req.path));
+      if (known) throw new BoxError('method_not_allowed', `${c.req.method} is not a method of this path.`);
+      throw new BoxError('not_found', `There is nothing at ${c.req.path}.`);
+    }),
+  );
+  return app;
+}
+
+function mountCommand(app: App, box: Box, command: Command): void {
+  const route = command.http.path.replace(/:(\w+)\*$/, ':$1{.+}');
+  app.on(command.http.method, route, (c) =>
+    answer(box, c, command.http.path, async (requestId) => {
+      const { incoming } = c.env;
+      const query = new URL(c.req.url).searchParams;
+      const params = c.req.param() as Record<string, string>;
+      const caller = await identify(box, command, incoming, params, query);
+      const input = await readInput(command, incoming, params, query, box.config);
+      if (command.http.ownedByHost) {
+        const forwarded = await forwardToOwner(box, caller, params.id ?? '', incoming, c.req.raw.signal);
+        if (forwarded) return forwarded;
+      }
+      const context: CommandContext = {
+        box,
+        caller,
+        requestId,
+        origin: box.config.publicUrl?.replace(/\/$/, '') ?? originOf(incoming),
+        idempotencyKey: idempotencyKey(incoming),
+        lastEventId: headerOf(incoming, 'last-event-id'),
+        signal: c.req.raw.signal,
+      };
+      const result = await command.run(context, input as never);
+      if (command.audited) await audit(context, command, input as Record<string, unknown>, result);
+      return toResponse(command, result, context.signal);
+    }),
+  );
+}
+
+async function identify(
+  box: Box,
+  command: Command,
+  request: IncomingMessage,
+  params: Record<string, string>,
+  query: URLSearchParams,
+): Promise<Caller> {
+  if (command.scope === null) return nobody;
+  const signature = query.get('signature');
+  if (command.http.signed && signature !== null) {
+    checkLink(box.secrets, params.id ?? '', query.get('expires') ?? '', signature);
+    return nobody;
+  }
+  const caller = await authenticate(box, request);
+  requireScope(caller, command.scope);
+  box.rate.take(caller.tenant);
+  return caller;
+}
+
+/** Everything that holds for every answer: request id, errors, log line, metrics. */
+async function answer(box: Box, c: AppContext, route: string, handle: (requestId: string) => Promise<Response>): Promise<Response> {
+  const started = performance.now();
+  const given = c.req.header('x-request-id');
+  const requestId = given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+  let response: Response;
+  try {
+    response = await handle(requestId);
+  } catch (error) {
+    const { status, headers, body } = errorAnswer(error, requestId, box.log);
+    if (status === 429) box.metrics.refused.inc({ reason: body.error });
+    response = new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json', ...headers } });
+    // What was not read of a refused body would be taken for the next request.
+    if (!c.env.incoming.complete) response.headers.set('Connection', 'close');
+  }
+  response.headers.set('X-Request-ID', requestId);
+  response.headers.set('X-Content-Type-Options', 'nosniff');
+  const ms = performance.now() - started;
+  box.metrics.requests.inc({ method: c.req.method, route, status: response.status });
+  box.metrics.requestSeconds.observe({ route }, ms / 1000);
+  box.log.info({ request_id: requestId, method: c.req.method, route, status: response.status, ms: Number(ms.toFixed(2)) }, 'request');
+  return response;
+}
+
+function toResponse(command: Command, result: unknown, signal: AbortSignal): Response {
+  const reply = result instanceof Reply ? result : new Reply(result);
+  const { status, headers } = reply.options;
+  const { output } = command;
+  if (output.kind === 'empty') return new Response(null, { status: 204, headers });
+  if (output.kind === 'text')
+    return new Response(String(reply.body), { status: 200, headers: { 'Content-Type': 'text/plain; charset=utf-8', ...headers } });
+  if (output.kind === 'json') {
+    return new Response(JSON.stringify(reply.body), {
+      status: status ?? output.status ?? 200,
+      headers: { 'Content-Type': 'application/json', ...headers },
+    });
+  }
+  const stream = output.kind === 'events' ? eventStream(reply.body as AsyncIterable<StreamEvent>, signal) : (reply.body as Readable);
+  const type = output.kind === 'events' ? 'text/event-stream; charset=utf-8' : output.contentType;
+  const more: Record<string, string> =
+    output.kind === 'events'
+      ? { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
+      : { 'Content-Security-Policy': "sandbox; default-src 'none'" };
+  return new Response(Readable.toWeb(stream) as ReadableStream, { status: 200, headers: { 'Content-Type': type, ...more, ...headers } });
+}
+
+async function audit(
+  { box, caller, requestId }: CommandContext,
+  command: Command,
+  input: Record<string, unknown>,
+  result: unknown,
+): Promise<void> {
+  const id = (result as { id?: string } | undefined)?.id ?? String(input.id ?? input.name ?? '');
+  await box.events.append({
+    tenant: caller.tenant,
+    actor: caller.actor,
+    subject: { type: command.name.split('.')[0] ?? '', id },
+    type: `audit.${command.name}`,
+    data: { request_id: requestId, input },
+  });
+}
+
+function mountPages(app: App, box: Box): void {
+  const document = JSON.stringify(openApiDocument());
+  const page = docsPage();
+  const json = { 'Content-Type': 'application/json' };
+  app.get('/openapi.json', (c) => answer(box, c, '/openapi.json', async () => new Response(document, { headers: json })));
+  app.get('/docs', (c) =>
+    answer(box, c, '/docs', async () => {
+      const headers = {
+        'Content-Type': 'text/html; charset=utf-8',
+        'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'",
+      };
+      return new Response(page, { headers });
+    }),
+  );
+  app.get('/livez', (c) => answer(box, c, '/livez', async () => new Response('ok\n', { headers: { 'Content-Type': 'text/plain' } })));
+  app.get('/', (c) => answer(box, c, '/', async () => new Response(null, { status: 302, headers: { Location: '/docs' } })));
+  app.get('/metrics', (c) =>
+    answer(box, c, '/metrics', async () => {
+      // On the machine itself a scraper needs no key; from elsewhere figures are for administrators.
+      if (!isLoopback(c.env.incoming.socket.remoteAddress)) requireScope(await authenticate(box, c.env.incoming), 'admin');
+      return new Response(await box.metrics.render(), { headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' } });
+    }),
+  );
+}
+
+const isLoopback = (address: string | undefined): boolean => address === '::1' || /^(::ffff:)?127\./.test(address ?? '');
+
+function headerOf(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+function idempotencyKey(request: IncomingMessage): string | undefined {
+  const key = headerOf(request, 'idempotency-key');
+  if (key === undefined || /^[\x21-\x7e]{1,200}$/.test(key)) return key;
+  throw new BoxError('bad_request', 'Idempotency-Key must be 1 to 200 printable characters without blanks.');
+}
+
+function originOf(request: IncomingMessage): string {
+  const host = request.headers.host ?? '';
+  return /^[\w.:[\]-]{1,255}$/.test(host) ? `http://${host}` : '';
+}
+
+function pathPattern(path: string): RegExp {
+  return new RegExp(
+    `^${path
+      .replaceAll('.', '\\.')
+      .replace(/:\w+\*/g, '.+')
+      .replace(/:\w+/g, '[^/]+')}$`,
+  );
+}

@@ -1,0 +1,48 @@
+/** Request bodies: read with a limit that holds whatever the headers say. */
+
+import type { IncomingMessage } from 'node:http';
+import { BoxError } from '@skillbox/protocol';
+import { parseJson } from '../json.ts';
+import { formatSize } from '../units.ts';
+import { filePart } from './multipart.ts';
+
+export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const tooLarge = (): BoxError =>
+    new BoxError('too_large', `The body is larger than ${formatSize(limit)}.`, { details: { max_bytes: limit } });
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limit) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+}
+
+/** An absent body is an empty object. */
+export async function readJsonBody(request: IncomingMessage, limit: number): Promise<Record<string, unknown>> {
+  const bytes = await readBytes(request, limit);
+  if (bytes.length === 0) return {};
+  let value: unknown;
+  try {
+    value = parseJson(bytes.toString('utf8'));
+  } catch (error) {
+    throw new BoxError('invalid_json', `The body is not JSON: ${(error as Error).message}`);
+  }
+  if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new BoxError('bad_request', 'The body must be a JSON object.');
+}
+
+const zipTypes = ['application/zip', 'application/octet-stream', 'application/x-zip-compressed'];
+
+/** A zip as the body itself, or as the part `file` of a form. */
+export async function readUpload(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const type = (request.headers['content-type'] ?? '').toLowerCase();
+  const media = type.split(';')[0]?.trim() ?? '';
+  if (zipTypes.includes(media)) return readBytes(request, limit);
+  // A form adds a little around the file.
+  if (media === 'multipart/form-data')
+    return filePart(await readBytes(request, limit + 64 * 1024), request.headers['content-type'] ?? '', limit);
+  throw new BoxError('unsupported_media_type', `Content-Type ${media || '(none)'} cannot be a skill.`);
+}

@@ -1,0 +1,70 @@
+/** A running server: opens the box, listens, and goes down in order. */
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { BoxError } from '@skillbox/protocol';
+import { type Box, openBox } from '../box.ts';
+import type { Config } from '../config.ts';
+import { createLog, type Logger } from '../observe/log.ts';
+import { removeServerRecord, writeServerRecord } from '../state.ts';
+import { createApp } from './app.ts';
+
+export interface RunningServer {
+  readonly box: Box;
+  readonly url: string;
+  /** Answers 503 to what comes, lets what runs finish, closes. */
+  stop(): Promise<void>;
+}
+
+export async function startServer(config: Config, log: Logger = createLog(config.logLevel)): Promise<RunningServer> {
+  const box = await openBox(config, log);
+  const server = createServer(
+    { requestTimeout: 300_000, headersTimeout: 20_000, keepAliveTimeout: 65_000 },
+    getRequestListener(createApp(box).fetch),
+  );
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(config.port, config.bind, resolve);
+    });
+  } catch (error) {
+    await box.stop();
+    throw listenError(error as NodeJS.ErrnoException, config);
+  }
+  const { port } = server.address() as AddressInfo;
+  const url = `http://${config.bind.includes(':') ? `[${config.bind}]` : config.bind}:${port}`;
+  await box.start(config.advertiseUrl ?? url);
+  writeServerRecord(config.stateRoot, { url, host: box.host, version: box.version });
+  const { ready, layers } = box.provider.report;
+  log.info({ url, host: box.host, sandbox: box.provider.report.facts, ready }, 'the box is up');
+  for (const layer of layers.filter(({ present }) => !present))
+    log.warn({ layer: layer.name, accepted: layer.accepted, detail: layer.detail, fix: layer.fix }, 'a layer of the sandbox is missing');
+
+  let stopping: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    log.info({ running: box.executions.running }, 'stopping');
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    await box.stop();
+    server.closeAllConnections();
+    await closed;
+    removeServerRecord(config.stateRoot);
+    log.info('stopped');
+  };
+  return {
+    box,
+    url,
+    stop() {
+      stopping ??= stop();
+      return stopping;
+    },
+  };
+}
+
+function listenError(error: NodeJS.ErrnoException, { bind, port }: Config): Error {
+  if (error.code !== 'EADDRINUSE') return error;
+  return new BoxError('start_failed', `Port ${port} on ${bind} is in use by another program.`, {
+    hint: 'Choose another with --port or SKILLBOX_API_PORT, or stop what uses it: ss -ltnp.',
+  });
+}

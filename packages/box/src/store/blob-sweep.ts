@@ -1,0 +1,53 @@
+/** Removes blobs that nothing refers to: archives of deleted skills, artifacts of runs that failed late, leftovers of crashes. */
+
+import type { Blobs } from './blobs.ts';
+import type { Database } from './database.ts';
+
+/** A blob is put before the row that names it; younger ones are left alone. */
+const minimumAgeMs = 3600_000;
+const batchSize = 200;
+
+export async function sweepBlobs(database: Database, blobs: Blobs, now = Date.now()): Promise<number> {
+  const waiting = await requestFiles(database);
+  let removed = 0;
+  let batch: string[] = [];
+  const flush = async (): Promise<void> => {
+    const used = await referenced(database, batch);
+    for (const digest of batch) {
+      if (used.has(digest) || waiting.has(digest)) continue;
+      await blobs.delete(digest);
+      removed += 1;
+    }
+    batch = [];
+  };
+  for await (const { digest, modifiedAt } of blobs.list()) {
+    if (now - modifiedAt.getTime() < minimumAgeMs) continue;
+    batch.push(digest);
+    if (batch.length >= batchSize) await flush();
+  }
+  if (batch.length > 0) await flush();
+  return removed;
+}
+
+async function referenced({ kysely }: Database, digests: readonly string[]): Promise<Set<string>> {
+  const marks = digests.map((digest) => `blob:${digest}`);
+  const [skills, files, logs] = await Promise.all([
+    kysely.selectFrom('skills').select('archive').where('archive', 'in', digests).execute(),
+    kysely.selectFrom('execution_files').select('digest').where('digest', 'in', digests).execute(),
+    kysely.selectFrom('executions').select('log').where('log', 'like', 'blob:%').where('log', 'in', marks).execute(),
+  ]);
+  return new Set([...skills.map((row) => row.archive), ...files.map((row) => row.digest), ...logs.map((row) => (row.log ?? '').slice(5))]);
+}
+
+/** Input files of executions that wait in the queue. */
+async function requestFiles({ kysely }: Database): Promise<Set<string>> {
+  const rows = await kysely
+    .selectFrom('executions')
+    .select('request')
+    .where('status', '=', 'queued')
+    .where('request', 'is not', null)
+    .execute();
+  return new Set(
+    rows.flatMap(({ request }) => Object.values((JSON.parse(request ?? '{}') as { files?: Record<string, string> }).files ?? {})),
+  );
+}
