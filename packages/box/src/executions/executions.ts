@@ -20,7 +20,7 @@ import type { ExecutionRow } from '../store/tables.ts';
 import type { LogEntry } from './live-log.ts';
 import { type Plan, planExecution } from './plan.ts';
 import { openRequest, sealRequest } from './queued-request.ts';
-import { bareFinish, type ExecutionFilter, encodeActor, type Records } from './records.ts';
+import { bareFinish, type ExecutionFilter, encodeActor } from './records.ts';
 import { type Run, type RunnerParts, startRun } from './runner.ts';
 import { isWaiting, type Slot, type Slots } from './slots.ts';
 

@@ -206,7 +206,7 @@ function readMounts(mountinfo: string): Mount[] {
 function ownPath(own: string, controller: string): string | undefined {
   for (const line of own.split('\n')) {
     const [, names, ...path] = line.split(':');
-    if (names !== undefined && names.split(',').includes(controller)) return path.join(':');
+    if (names?.split(',').includes(controller)) return path.join(':');
   }
   return undefined;
 }
