@@ -71,7 +71,7 @@ async function createSkills({ schema }: Kysely<unknown>, kind: DatabaseKind): Pr
   await schema.createIndex('skills_archive').on('skills').columns(['archive']).execute();
 }
 
-/** Lists go by `created_at desc, id desc`: each index is read backwards for that. */
+/** Lists go by `created_at desc, id desc`, and each index is read backwards for that; one without id is passed over for executions_tenant. */
 async function createExecutions(kysely: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const text = textType(kind);
   const { schema } = kysely;
@@ -103,10 +103,10 @@ async function createExecutions(kysely: Kysely<unknown>, kind: DatabaseKind): Pr
     .addColumn('finished_at', text)
     .execute();
   await schema.createIndex('executions_tenant').on('executions').columns(['tenant', 'created_at', 'id']).execute();
-  await schema.createIndex('executions_skill').on('executions').columns(['tenant', 'skill_name', 'created_at']).execute();
-  await schema.createIndex('executions_status').on('executions').columns(['tenant', 'status', 'created_at']).execute();
+  await schema.createIndex('executions_skill').on('executions').columns(['tenant', 'skill_name', 'created_at', 'id']).execute();
+  await schema.createIndex('executions_status').on('executions').columns(['tenant', 'status', 'created_at', 'id']).execute();
   await schema.createIndex('executions_host').on('executions').columns(['host', 'status']).execute();
-  await schema.createIndex('executions_created').on('executions').columns(['created_at']).execute();
+  await schema.createIndex('executions_created').on('executions').columns(['created_at', 'id']).execute();
   // For the sweep of blobs: only long logs are blobs, and only those are in it.
   await sql`create index executions_log_blob on executions (log) where log like 'blob:%'`.execute(kysely);
 
