@@ -1,14 +1,9 @@
 /** What a command is. CLI, `/v1`, OpenAPI and, later, MCP are faces of the list in registry.ts. */
 
-import type { ActorKind, Scope } from '@skillbox/protocol';
+import type { Scope } from '@skillbox/protocol';
 import type { z } from 'zod';
+import type { Caller } from '../access/caller.ts';
 import type { Box } from '../box.ts';
-
-export interface Caller {
-  readonly tenant: string;
-  readonly actor: { readonly kind: ActorKind; readonly id: string };
-  readonly scopes: readonly Scope[];
-}
 
 export interface CommandContext {
   readonly box: Box;

@@ -18,7 +18,8 @@ import { z } from 'zod';
 import { artifactsLink } from '../executions/links.ts';
 import { packArtifacts } from '../executions/tarball.ts';
 import type { ExecutionRow } from '../store/tables.ts';
-import { type Caller, type CommandContext, command, Reply, type StreamEvent } from './command.ts';
+import type { Caller } from '../access/caller.ts';
+import { type CommandContext, command, Reply, type StreamEvent } from './command.ts';
 
 const one = z.object({ id: executionId });
 const outputEvent = z

@@ -11,7 +11,7 @@ import {
   type Page,
 } from '@skillbox/protocol';
 import type { Tenants } from '../access/tenants.ts';
-import type { Caller } from '../commands/command.ts';
+import type { Caller } from '../access/caller.ts';
 import type { Config } from '../config.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Catalog } from '../skills/catalog.ts';

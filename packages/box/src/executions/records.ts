@@ -2,7 +2,7 @@
 
 import { type Artifact, BoxError, type Execution, type ExecutionStatus, type ExecutionSummary, type Page } from '@skillbox/protocol';
 import { addUsage } from '../access/tenants.ts';
-import type { Caller } from '../commands/command.ts';
+import type { Caller } from '../access/caller.ts';
 import type { Events } from '../events/events.ts';
 import type { Blobs } from '../store/blobs.ts';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';

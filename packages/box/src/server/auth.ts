@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BoxError, type Scope, tenantPattern } from '@skillbox/protocol';
 import type { Box } from '../box.ts';
-import type { Caller } from '../commands/command.ts';
+import type { Caller } from '../access/caller.ts';
 
 export const nobody: Caller = { tenant: '', actor: { kind: 'atm', id: 'anonymous' }, scopes: [] };
 

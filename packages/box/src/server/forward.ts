@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type Execution, isFinal } from '@skillbox/protocol';
 import type { Box } from '../box.ts';
-import type { Caller } from '../commands/command.ts';
+import type { Caller } from '../access/caller.ts';
 
 const passedOn = 'x-skillbox-forwarded';
 const carried = ['authorization', 'x-tenant-id', 'x-request-id', 'last-event-id', 'accept'];

@@ -2,7 +2,7 @@
 
 import { BoxError, type LintFinding, type Page, type SkillDetail, type SkillSummary } from '@skillbox/protocol';
 import { addUsage, type Tenants } from '../access/tenants.ts';
-import type { Caller } from '../commands/command.ts';
+import type { Caller } from '../access/caller.ts';
 import type { Events } from '../events/events.ts';
 import type { Blobs } from '../store/blobs.ts';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';

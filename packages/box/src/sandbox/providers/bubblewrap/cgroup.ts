@@ -65,7 +65,7 @@ export function openCgroups(owner: string, place: CgroupPlace = currentPlace()):
     if (parent) parents.set(name, parent);
   }
   if (parents.size > 0) return cgroupsAt(1, parents, `cgroup v1: ${[...parents.keys()].join(', ')}`);
-  return cgroupsAt(0, parents, reasons.join('; ') || 'no cgroup is mounted');
+  return cgroupsAt(0, parents, [...new Set(reasons)].join('; ') || 'no cgroup is mounted');
 }
 
 function cgroupsAt(version: 1 | 2 | 0, parents: Map<Controller, string>, detail: string): Cgroups {
@@ -152,7 +152,7 @@ function prepareUnified(mount: string, own: string | undefined, owner: string, p
       writeFileSync(join(parent, 'cgroup.subtree_control'), '+memory +pids +cpu');
       return parent;
     } catch (error) {
-      reasons.push(`${base}: ${(error as Error).message}`);
+      reasons.push(`v2: ${shortReason(error)}`);
     }
   }
   return undefined;
@@ -180,9 +180,15 @@ function prepareLegacy(mount: string, own: string | undefined, owner: string, re
     mkdirSync(parent, { recursive: true });
     return parent;
   } catch (error) {
-    reasons.push(`${parent}: ${(error as Error).message}`);
+    reasons.push(`v1: ${shortReason(error)}`);
     return undefined;
   }
+}
+
+/** Without the path: it says nothing to who reads doctor, and the code says all. */
+function shortReason(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === 'EACCES' || code === 'EROFS' || code === 'EPERM' ? `this user may not write it (${code})` : message;
 }
 
 interface Mount {

@@ -1,7 +1,6 @@
 /** Which layers of the sandbox this host gives, and the line that mends a missing one. */
 
 import { existsSync, readFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import type { LayerState } from '../../provider.ts';
 import type { Cgroups } from './cgroup.ts';
 import type { IdMode } from './command.ts';
@@ -63,8 +62,7 @@ function uidDetail(ids: IdMode): string {
 }
 
 function uidFix(): string {
-  const { username } = userInfo();
-  return `sudo apt-get install -y uidmap && sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ${username}`;
+  return 'sudo apt-get install -y uidmap && sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "$(id -un)"';
 }
 
 function namespaceFix(): string {

@@ -2,7 +2,6 @@
 
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { BoxError, type Language } from '@skillbox/protocol';
@@ -163,12 +162,21 @@ function idMode(): IdMode {
 
 function subordinateRange(file: string): { start: number; count: number } | undefined {
   if (!existsSync(file)) return undefined;
-  const { username, uid } = userInfo();
+  const uid = process.getuid?.();
+  const username = nameOf(uid);
   for (const line of readFileSync(file, 'utf8').split('\n')) {
     const [owner, start, count] = line.split(':');
     if ((owner === username || owner === String(uid)) && Number(count) >= 1000) return { start: Number(start), count: Number(count) };
   }
   return undefined;
+}
+
+/** A uid in a container may have no name. */
+function nameOf(uid: number | undefined): string | undefined {
+  const entry = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((line) => line.split(':')[2] === String(uid));
+  return entry?.split(':')[0];
 }
 
 /** For messages: where the files of a provider in this state root are. */

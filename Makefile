@@ -1,0 +1,44 @@
+# Two commands do everything: make up, make test.
+MAKEFLAGS += --no-print-directory
+bin := node_modules/.bin
+
+.PHONY: up down setup build test check fix docs bench mutate-boundary clean
+
+up: setup ## Install, build, start the box, run a first skill
+	@scripts/up.sh
+
+down: ## Stop the box
+	@test ! -f packages/box/dist/cli.js || node packages/box/bin/skillbox.js down
+
+test: ## Install what the tests need and run all of them
+	@scripts/setup.sh test
+	@$(bin)/vitest run
+
+check: setup ## Lint, types, boundaries, generated files, dead code
+	@$(bin)/biome check --error-on-warnings .
+	@$(bin)/tsc --noEmit -p .
+	@$(bin)/depcruise packages --config .dependency-cruiser.cjs
+	@$(bin)/knip --include files,dependencies,unlisted,unresolved
+	@node scripts/run-ts.mjs scripts/generate-docs.ts --check
+
+bench: setup ## Cold runs over HTTP beside bubblewrap by hand
+	@node scripts/run-ts.mjs bench/cold.ts
+
+mutate-boundary: setup ## Take each layer of the sandbox away in turn; its test must fail
+	@scripts/setup.sh test
+	@node scripts/run-ts.mjs scripts/mutate-boundary.ts
+
+setup:
+	@scripts/setup.sh
+
+build:
+	@node packages/box/scripts/build.mjs
+
+fix: ## Format and mend what can be mended
+	@$(bin)/biome check --write .
+
+docs: ## Write the generated pages anew
+	@node scripts/run-ts.mjs scripts/generate-docs.ts
+
+clean:
+	@rm -rf packages/*/dist node_modules

@@ -1,0 +1,8 @@
+import type { ActorKind, Scope } from '@skillbox/protocol';
+
+/** Who asks, as the key says. */
+export interface Caller {
+  readonly tenant: string;
+  readonly actor: { readonly kind: ActorKind; readonly id: string };
+  readonly scopes: readonly Scope[];
+}

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Installs what is missing: system packages with apt, npm packages, and the build. Harmless to run again.
+#   scripts/setup.sh          what the box needs
+#   scripts/setup.sh test     and what its tests need
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\033[2m· %s\033[0m\n' "$*" >&2; }
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+command -v node >/dev/null || die 'Node.js is missing. Install Node.js 20.19 or newer, then run this again.'
+node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' ||
+  die "Node.js $(node --version) is too old: 20.19 or newer is needed."
+
+packages=()
+need() { [ -e "$1" ] || command -v "$1" >/dev/null 2>&1 || packages+=("${@:2}"); }
+need bwrap bubblewrap
+need musl-gcc musl-tools
+need cc gcc libc6-dev
+need g++ g++
+need make make
+need /usr/bin/python3 python3
+need newuidmap uidmap
+need unzip unzip
+if [ "${1:-}" = test ]; then
+  ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || packages+=(postgresql)
+  need curl curl
+  need jq jq
+fi
+if [ ${#packages[@]} -gt 0 ]; then
+  install="apt-get install -y --no-install-recommends ${packages[*]}"
+  command -v apt-get >/dev/null || die "These packages are missing, and this machine has no apt: ${packages[*]}"
+  if [ "$(id -u)" = 0 ]; then as_root=(env DEBIAN_FRONTEND=noninteractive)
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then as_root=(sudo env DEBIAN_FRONTEND=noninteractive)
+  else die "Some packages are missing. Run this line, then try again:
+  sudo apt-get update && sudo $install"
+  fi
+  say "installing ${packages[*]}"
+  log=$(mktemp)
+  { "${as_root[@]}" apt-get update && "${as_root[@]}" $install; } >"$log" 2>&1 || { cat "$log" >&2; die "apt could not install: ${packages[*]}"; }
+  rm -f "$log"
+fi
+
+stamp=node_modules/.installed
+if [ ! -f "$stamp" ] || ! cmp -s package-lock.json "$stamp"; then
+  say 'installing npm packages (the first time takes a minute or two: SQLite may have to be compiled)'
+  npm ci --no-audit --no-fund --loglevel=error >&2
+  cp package-lock.json "$stamp"
+fi
+say 'building'
+node packages/box/scripts/build.mjs
