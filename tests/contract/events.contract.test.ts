@@ -74,6 +74,11 @@ describeDatabases('events', (fixture) => {
     expect(await seqs({ limit: 10, subject: { type: 'execution', id: '1' } })).toEqual([1, 2]);
     expect(await seqs({ limit: 10, type: 'execution.started' })).toEqual([1, 3]);
     expect(await seqs({ limit: 10, typePrefix: 'execution.' })).toEqual([1, 2, 3]);
+    expect(await seqs({ limit: 2, typePrefix: 'execution.', afterSeq: 1 })).toEqual([2, 3]);
+    expect(await seqs({ limit: 2, typePrefix: 'execution.', order: 'desc' })).toEqual([3, 2]);
+    expect(await seqs({ limit: 10, typePrefix: 'execution.', tenant: 'a' })).toEqual([1, 2]);
+    expect(await seqs({ limit: 10, typePrefix: '', tenant: 'a' })).toEqual([1, 2, 4, 5]);
+    expect(await seqs({ limit: 10, typePrefix: 'nothing.' })).toEqual([]);
     expect(await seqs({ limit: 2, afterSeq: 1 })).toEqual([2, 3]);
     expect(await seqs({ limit: 2, order: 'desc' })).toEqual([5, 4]);
     expect(await seqs({ limit: 2, order: 'desc', beforeSeq: 4, tenant: 'a' })).toEqual([2, 1]);

@@ -5,19 +5,12 @@ import type { Kysely } from 'kysely';
 import type { Database } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
 import { afterCommit } from '../store/transaction.ts';
-import { canonicalFilter, type EventFilter, filterCondition } from './filter.ts';
+import { canonicalFilter, type EventFilter } from './filter.ts';
 import { followEvents } from './follow.ts';
+import { type EventQuery, listEvents } from './list.ts';
 import { asEvent, asRow, type NewEvent } from './row.ts';
 import { createSettledReader } from './settled.ts';
 import { createTail, eventChannel } from './tail.ts';
-
-export interface EventQuery extends EventFilter {
-  readonly afterSeq?: number;
-  readonly beforeSeq?: number;
-  /** Default: asc. */
-  readonly order?: 'asc' | 'desc';
-  readonly limit: number;
-}
 
 export interface Events {
   /** In a transaction of the caller the events appear when it commits. All of them or none. */
@@ -52,17 +45,10 @@ export function createEvents({ database, host }: { readonly database: Database; 
     return appended;
   }
 
-  async function list({ afterSeq, beforeSeq, order = 'asc', limit, ...filter }: EventQuery): Promise<BoxEvent[]> {
-    let query = database.kysely
-      .selectFrom('events')
-      .selectAll()
-      .where((eb) => filterCondition(eb, canonicalFilter(filter)))
-      .orderBy('seq', order)
-      .limit(limit);
-    if (order === 'asc') query = query.where('seq', '<=', (await readSettled()).seq);
-    if (afterSeq !== undefined) query = query.where('seq', '>', afterSeq);
-    if (beforeSeq !== undefined) query = query.where('seq', '<', beforeSeq);
-    return (await query.execute()).map(asEvent);
+  /** The bound is read before anything else: an event that is appended meanwhile must not be missing below one that is there. */
+  async function list(query: EventQuery): Promise<BoxEvent[]> {
+    const upTo = query.order === 'desc' ? Number.MAX_SAFE_INTEGER : await lastSeq();
+    return listEvents(database.kysely, upTo, query);
   }
 
   async function lastSeq(): Promise<number> {

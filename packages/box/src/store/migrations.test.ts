@@ -54,6 +54,11 @@ describe('indexes', () => {
       () => events().where('subject_type', '=', 'a').where('subject_id', '=', 'b').where('seq', '>', 5),
       'events_subject',
     ],
+    [
+      'events of a type in a tenant',
+      () => events().where('tenant', '=', 'a').where('type', '=', 'b').where('seq', '>', 5),
+      'events_tenant_type',
+    ],
     ['events of a type', () => events().where('type', '=', 't').where('seq', '>', 5), 'events_type'],
   ])('%s', async (_name, query, index) => {
     const { sql, parameters } = query().compile();

@@ -157,6 +157,7 @@ async function createEvents(kysely: Kysely<unknown>, kind: DatabaseKind): Promis
     .execute();
   await schema.createIndex('events_subject').on('events').columns(['subject_type', 'subject_id', 'seq']).execute();
   await schema.createIndex('events_tenant').on('events').columns(['tenant', 'seq']).execute();
+  await schema.createIndex('events_tenant_type').on('events').columns(['tenant', 'type', 'seq']).execute();
   await schema.createIndex('events_type').on('events').columns(['type', 'seq']).execute();
   await schema.createIndex('events_time').on('events').columns(['time', 'seq']).execute();
   if (kind === 'postgres') await protectEventOrder(kysely);
