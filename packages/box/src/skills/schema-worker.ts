@@ -43,13 +43,14 @@ let running = 0;
  */
 const source = `
 const { parentPort, workerData } = require('node:worker_threads');
-const load = require('node:module').createRequire(workerData);
+const load = require('node:module').createRequire(workerData.base);
 const { Ajv2020 } = load('ajv/dist/2020.js');
 const addFormats = load('ajv-formats');
 const compiled = new Map();
-let ajv;
-parentPort.on('message', ({ schemaText, value, options }) => {
-  ajv ??= addFormats(new Ajv2020(options));
+const ajv = addFormats(new Ajv2020(workerData.options));
+// The first schema makes ajv compile the meta-schema; that is nobody's time limit.
+ajv.compile({ type: 'null' });
+parentPort.on('message', ({ schemaText, value }) => {
   let check = compiled.get(schemaText);
   if (!check) {
     const schema = JSON.parse(schemaText);
@@ -83,11 +84,11 @@ function dispatch(): void {
 }
 
 async function runTask({ schemaText, value, options, limitMs }: Task): Promise<WorkerAnswer | undefined> {
-  const worker = idle.pop() ?? (await startWorker());
+  const worker = idle.pop() ?? (await startWorker(options));
   worker.ref();
   try {
     // Posting copies the value, and can fail on what cannot be copied: the thread is unharmed then.
-    worker.postMessage({ schemaText, value, options });
+    worker.postMessage({ schemaText, value });
   } catch (error) {
     park(worker);
     throw error;
@@ -98,10 +99,10 @@ async function runTask({ schemaText, value, options, limitMs }: Task): Promise<W
   return answer as WorkerAnswer | undefined;
 }
 
-async function startWorker(): Promise<Worker> {
+async function startWorker(options: Options): Promise<Worker> {
   const worker = new Worker(source, {
     eval: true,
-    workerData: import.meta.url,
+    workerData: { base: import.meta.url, options },
     env: {},
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: 256, stackSizeMb: 4 },

@@ -31,7 +31,8 @@ export interface SchemaProblem {
   readonly at: readonly (string | number)[];
 }
 
-export const validationLimitMs = 1000;
+/** Of wall time, so generous: a busy host must not make an honest schema fail. */
+export const validationLimitMs = 2000;
 
 /** Why the schema cannot be used, or undefined when it can. */
 export async function schemaProblem(schema: JsonSchema): Promise<SchemaProblem | undefined> {
@@ -84,7 +85,7 @@ const maxDepth = 500;
 const quickCost = 200_000;
 const quickNodes = 400;
 const maxErrors = 20;
-const overtimeMs = 60_000;
+const overtimeMs = 30_000;
 const overtimeFault = fault('timeout', `could not be checked within ${validationLimitMs} ms: simplify the schema's patterns`);
 
 const byIdentity = new WeakMap<JsonSchema, CompiledSchema>();
