@@ -1,4 +1,4 @@
-/** One token bucket for each tenant: so many requests a second, with bursts of twice that. */
+/** One token bucket for each tenant: so many requests a second, with bursts of twice that, and at least of one. */
 
 import { BoxError } from '@skillbox/protocol';
 
@@ -12,18 +12,21 @@ interface Bucket {
   at: number;
 }
 
+const longestWait = 86_400;
+
 export function createRateLimiter(perSecond: (tenant: string) => number, now: () => number = () => performance.now()): RateLimiter {
   const buckets = new Map<string, Bucket>();
   return {
     take(tenant) {
       const rate = perSecond(tenant);
       const time = now();
-      const bucket = buckets.get(tenant) ?? { tokens: rate * 2, at: time };
-      const tokens = Math.min(rate * 2, bucket.tokens + ((time - bucket.at) / 1000) * rate);
+      const most = Math.max(1, rate * 2);
+      const bucket = buckets.get(tenant) ?? { tokens: most, at: time };
+      const tokens = Math.min(most, bucket.tokens + ((time - bucket.at) / 1000) * rate);
       buckets.set(tenant, { tokens: tokens < 1 ? tokens : tokens - 1, at: time });
       if (tokens >= 1) return;
       throw new BoxError('rate_limited', `This tenant may send ${rate} requests a second.`, {
-        retryAfter: Math.max(1, Math.ceil((1 - tokens) / rate)),
+        retryAfter: Math.min(longestWait, Math.max(1, Math.ceil((1 - tokens) / rate))),
       });
     },
   };
