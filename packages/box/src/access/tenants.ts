@@ -60,11 +60,14 @@ export async function createTenants(database: Database, config: Config, manifest
     get: describe,
     async list() {
       const withKeys = await kysely.selectFrom('api_keys').select('tenant').distinct().execute();
-      const names = new Set([...withKeys.map(({ tenant }) => tenant), ...declared.keys(), ...stored.keys()]);
+      const withBytes = await kysely.selectFrom('tenant_usage').select('tenant').execute();
+      const names = new Set([...[...withKeys, ...withBytes].map(({ tenant }) => tenant), ...declared.keys(), ...stored.keys()]);
       return Promise.all([...names].sort().map(describe));
     },
     async setLimits(name, changed) {
       if (declared.has(name)) throw new BoxError('declared_in_manifest', `The manifest declares the limits of tenant ${name}.`);
+      // Another host may have set something since the last look.
+      await refresh();
       const merged = { ...stored.get(name), ...changed };
       const row = { name, limits: JSON.stringify(merged), updated_at: new Date().toISOString() };
       const { name: _name, ...values } = row;
