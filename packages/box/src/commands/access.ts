@@ -3,6 +3,9 @@ import { z } from 'zod';
 import { parseDuration } from '../units.ts';
 import { command } from './command.ts';
 
+/** The last one with a year of four digits, as ISO 8601 and the schema of answers have it. */
+const latestTime = Date.parse('9999-12-31T23:59:59.999Z');
+
 export const accessCommands = [
   command({
     name: 'key.create',
@@ -36,8 +39,7 @@ export const accessCommands = [
     },
     async run({ box }, { expires_in, ...key }) {
       const lifetime = expires_in === undefined ? undefined : parseDuration(expires_in);
-      // The latest time JavaScript can tell.
-      if (lifetime !== undefined && Date.now() + lifetime > 8.64e15) throw new BoxError('bad_request', 'expires_in is too far away.');
+      if (lifetime !== undefined && Date.now() + lifetime > latestTime) throw new BoxError('bad_request', 'expires_in is too far away.');
       return box.keys.create({ ...key, expiresAt: lifetime === undefined ? undefined : new Date(Date.now() + lifetime).toISOString() });
     },
   }),

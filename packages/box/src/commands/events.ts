@@ -1,7 +1,13 @@
-import { eventEnvelope, page, pageQuery, timestamp } from '@skillbox/protocol';
+import { BoxError, eventEnvelope, page, pageQuery, timestamp } from '@skillbox/protocol';
 import { z } from 'zod';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';
 import { command } from './command.ts';
+
+function seqOf(cursor: string): number {
+  const [text] = decodeCursor(cursor, 1);
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new BoxError('invalid_cursor', 'This cursor was not made by the box.');
+}
 
 export const eventCommands = [
   command({
@@ -11,7 +17,11 @@ export const eventCommands = [
     scope: 'admin',
     effect: 'read',
     input: z.object({
-      type: z.string().max(100).optional().describe('Only this type, or a beginning of it that ends with a dot, such as audit.'),
+      type: z
+        .string()
+        .regex(/^[\w.]{1,100}$/, 'a type such as execution.finished')
+        .optional()
+        .describe('Only this type, or a beginning of it that ends with a dot, such as audit.'),
       subject: z
         .string()
         .regex(/^[a-z_]{1,40}:[^\p{Cc}]{1,200}$/u, 'type:id')
@@ -29,7 +39,7 @@ export const eventCommands = [
         ...(type?.endsWith('.') ? { typePrefix: type } : { type }),
         ...(subject && { subject: { type: subjectType, id: id.join(':') } }),
         ...(since && { since: new Date(since).toISOString() }),
-        ...(cursor && { beforeSeq: Number(decodeCursor(cursor, 1)[0]) }),
+        ...(cursor && { beforeSeq: seqOf(cursor) }),
         order: 'desc',
         limit: limit + 1,
       });
