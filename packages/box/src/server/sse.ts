@@ -15,7 +15,7 @@ async function* withHeartbeat(events: AsyncIterable<StreamEvent>, signal: AbortS
   try {
     yield Buffer.from(': connected\n\n');
     while (!signal.aborted) {
-      const result = await Promise.race([next, pause(heartbeatMs, signal)]);
+      const result = await nextOrPause(next, signal);
       if (result === undefined) {
         if (!signal.aborted) yield Buffer.from(': alive\n\n');
         continue;
@@ -33,15 +33,22 @@ function encode({ id, event, data }: StreamEvent): Buffer {
   return Buffer.from(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    const done = (): void => {
+/** undefined when nothing came for a while, or the reader is gone. Leaves neither timer nor listener: there may be many events. */
+function nextOrPause<T>(next: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const settle = (action: () => void): void => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve(undefined);
+      signal.removeEventListener('abort', stop);
+      action();
     };
-    const timer = setTimeout(done, ms);
+    const stop = (): void => settle(() => resolve(undefined));
+    const timer = setTimeout(stop, heartbeatMs);
     timer.unref();
-    signal.addEventListener('abort', done, { once: true });
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    next.then(
+      (value) => settle(() => resolve(value)),
+      (error: Error) => settle(() => reject(error)),
+    );
   });
 }
