@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import { type Execution, isFinal } from '@skillbox/protocol';
-import type { Box } from '../box.ts';
 import type { Caller } from '../access/caller.ts';
+import type { Box } from '../box.ts';
 
 const passedOn = 'x-skillbox-forwarded';
 const carried = ['authorization', 'x-tenant-id', 'x-request-id', 'last-event-id', 'accept'];
@@ -27,7 +27,9 @@ export async function forwardToOwner(
     if (typeof value === 'string') headers.set(name, value);
   }
   try {
-    const answer = await fetch(new URL(request.url ?? '/', owner.data.url), { headers, signal });
+    // Only path and query are the caller's: a request line may name a whole address, and this must not go there.
+    const { pathname, search } = new URL(request.url ?? '/', 'http://host');
+    const answer = await fetch(new URL(pathname + search, owner.data.url), { headers, signal });
     return new Response(answer.body, {
       status: answer.status,
       headers: { 'Content-Type': answer.headers.get('content-type') ?? 'text/plain', 'Cache-Control': 'no-store' },
