@@ -60,6 +60,8 @@ export function createSkillCache(root: string, blobs: Blobs, limits: ArchiveLimi
       const before = Date.now() - unusedForMs;
       for (const name of readdirSync(root)) {
         const path = join(root, name);
+        // What is being unpacked now would be swept away half, and then be taken for whole.
+        if (inFlight.has(name.slice(name.lastIndexOf('-') + 1))) continue;
         const used = Math.max(statSync(path).mtimeMs, lastUse.get(name) ?? 0);
         if (!name.startsWith('new-') && used >= before) continue;
         lastUse.delete(name);
