@@ -51,6 +51,7 @@ export async function planExecution(skill: Skill, request: ExecutionRequest, con
   }
   const env = { ...definition.env, ...request.env };
   checkEnv(env);
+  checkFileNames(Object.keys(request.files));
   const input = request.input === undefined ? {} : request.input;
   if (definition.inputSchema) {
     const problems = await validateAgainst(definition.inputSchema, input);
@@ -94,6 +95,19 @@ export function sandboxInputs({ input, files }: Plan): { path: string; data: Buf
     { path: '/sandbox/input.json', data: Buffer.from(input) },
     ...files.map(({ path, data }) => ({ path: `/sandbox/input/${path}`, data })),
   ];
+}
+
+/** What no file system could hold is the caller's fault, not the sandbox's. */
+function checkFileNames(paths: readonly string[]): void {
+  const refuse = (path: string, why: string): never => {
+    throw new BoxError('bad_request', `files: ${JSON.stringify(path.slice(0, 100))} ${why}.`, { details: { path } });
+  };
+  const folders = new Set(paths.flatMap((path) => [...path.matchAll(/\//g)].map(({ index }) => path.slice(0, index))));
+  for (const path of paths) {
+    if (folders.has(path)) refuse(path, 'is both a file and a folder');
+    if (/\p{Surrogate}/u.test(path)) refuse(path, 'is not text');
+    if (path.split('/').some((part) => Buffer.byteLength(part) > 255)) refuse(path, 'has a part longer than 255 bytes');
+  }
 }
 
 function limitsFor(definition: Skill['definition'], request: ExecutionRequest, config: Config): RunLimits {
