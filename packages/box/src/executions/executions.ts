@@ -10,8 +10,8 @@ import {
   isFinal,
   type Page,
 } from '@skillbox/protocol';
-import type { Tenants } from '../access/tenants.ts';
 import type { Caller } from '../access/caller.ts';
+import type { Tenants } from '../access/tenants.ts';
 import type { Config } from '../config.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Catalog } from '../skills/catalog.ts';
@@ -21,7 +21,7 @@ import type { LogEntry } from './live-log.ts';
 import { type Plan, planExecution } from './plan.ts';
 import { openRequest, sealRequest } from './queued-request.ts';
 import { bareFinish, type ExecutionFilter, encodeActor } from './records.ts';
-import { type Run, type RunnerParts, startRun } from './runner.ts';
+import { persist, type Run, type RunnerParts, startRun } from './runner.ts';
 import { isWaiting, type Slot, type Slots } from './slots.ts';
 
 export interface Executions {
@@ -76,15 +76,16 @@ export function createExecutions(parts: ExecutionsParts): Executions {
   /** Waits for the slot, runs, writes the end. Never rejects: whatever happens becomes the record. */
   const process = (row: ExecutionRow, plan: Plan, place: ReturnType<Slots['request']>, controller: AbortController): void => {
     const entry: Active = { controller, run: undefined, done: Promise.resolve() };
+    const since = performance.now();
     const work = async (): Promise<void> => {
       let slot: Slot | undefined;
       try {
-        slot = isWaiting(place) ? await queueFor(place, row) : place;
-        if (!slot) return;
+        slot = isWaiting(place) ? await place.slot : place;
+        if (isWaiting(place) && !(await leaveQueue(row, since))) return;
         entry.run = startRun(parts, row, plan, controller.signal);
         await entry.run.done;
       } catch (error) {
-        log.error({ execution: row.id, err: error }, 'the end of an execution is not recorded; the next start closes it');
+        await closeUnrun(row, error);
       } finally {
         slot?.release();
         active.delete(row.id);
@@ -95,24 +96,26 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     entry.done = work();
   };
 
-  const queueFor = async (place: { slot: Promise<Slot> }, row: ExecutionRow): Promise<Slot | undefined> => {
-    const since = performance.now();
-    try {
-      const slot = await place.slot;
-      const queuedMs = Math.round(performance.now() - since);
-      metrics.queueSeconds.observe(queuedMs / 1000);
-      if (await records.markRunning(row.id, host, queuedMs)) return slot;
-      slot.release();
-      await records.finish(row, bareFinish('cancelled', { code: 'cancelled', message: 'It was cancelled while it waited.' }));
-      return undefined;
-    } catch (error) {
-      if (!(error instanceof BoxError)) throw error;
-      // What can be started again later waits in its row for the next server.
-      if (error.code === 'shutting_down' && row.request !== null) return undefined;
-      const code = error.code === 'shutting_down' ? 'interrupted' : error.code;
-      const status = code === 'queue_timeout' ? 'timeout' : code === 'cancelled' ? 'cancelled' : 'failed';
-      await records.finish(row, bareFinish(status, { code, message: error.message }));
-      return undefined;
+  /** From queued to running; false when it was cancelled, or taken over by another host, at the last moment. */
+  const leaveQueue = async (row: ExecutionRow, since: number): Promise<boolean> => {
+    const queuedMs = Math.round(performance.now() - since);
+    metrics.queueSeconds.observe(queuedMs / 1000);
+    if (await records.markRunning(row.id, host, queuedMs)) return true;
+    await persist(parts, row, cancelledInQueue);
+    return false;
+  };
+
+  /** The end of what never ran: refused in the queue, or stopped by a fault of the database on its way out of it. */
+  const closeUnrun = async (row: ExecutionRow, error: unknown): Promise<void> => {
+    const code = error instanceof BoxError ? error.code : 'internal';
+    // What can be started again later waits in its row for the next server.
+    if (code === 'shutting_down' && row.request !== null) return;
+    if (code === 'cancelled') await persist(parts, row, cancelledInQueue);
+    else if (code === 'queue_timeout') await persist(parts, row, bareFinish('timeout', { code, message: (error as Error).message }));
+    else if (code === 'shutting_down') await persist(parts, row, bareFinish('failed', stoppedInQueue));
+    else {
+      log.error({ execution: row.id, err: error }, 'an execution could not leave the queue');
+      await persist(parts, row, bareFinish('failed', lostOnItsWay));
     }
   };
 
@@ -206,7 +209,11 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       const local = active.get(row.id);
       if (local && !local.run) await Promise.race([startedOrDone(local), aborted(signal)]);
       if (local?.run) {
-        yield* local.run.live.follow(after, signal);
+        for await (const entry of local.run.live.follow(after, signal)) {
+          // Whoever hears of the end and asks for the record must find it there.
+          if (entry.type === 'status' && entry.text !== 'running') await Promise.race([local.done, aborted(signal)]);
+          yield entry;
+        }
         return;
       }
       await this.ended(row.id, signal);
@@ -244,10 +251,15 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       });
       const plan = await planExecution(skill, request, config, provider);
       const place = slots.request(row.tenant, { signal: controller.signal, timeoutMs: config.queueTimeout, unbounded: true });
-      if (!isWaiting(place)) {
-        if (await records.markRunning(row.id, host, Date.now() - Date.parse(row.created_at))) process(row, plan, place, controller);
-        else place.release();
-        return;
+      try {
+        if (!isWaiting(place) && !(await records.markRunning(row.id, host, Math.max(0, Date.now() - Date.parse(row.created_at))))) {
+          place.release();
+          await records.finish(row, cancelledInQueue);
+          return;
+        }
+      } catch (error) {
+        giveUp(place, controller);
+        throw error;
       }
       process(row, plan, place, controller);
     },
@@ -257,7 +269,8 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     },
 
     abandon() {
-      for (const { controller } of active.values()) controller.abort('interrupted');
+      // What waits has not begun, and does not begin unless its row is still this host's.
+      for (const { controller, run } of active.values()) if (run) controller.abort('interrupted');
     },
 
     async drain(timeoutMs) {
@@ -288,6 +301,10 @@ const emptyRow = {
   finished_at: null,
 };
 
+const cancelledInQueue = bareFinish('cancelled', { code: 'cancelled', message: 'It was cancelled while it waited.' });
+const lostOnItsWay = { code: 'unavailable', message: 'The database did not answer when its turn came; it did not run.' } as const;
+const stoppedInQueue = { code: 'interrupted', message: 'The server stopped before it ran.' } as const;
+
 function requireReady(provider: ExecutionsParts['provider']): void {
   if (provider.report.ready) return;
   const missing = provider.report.layers.filter((layer) => !layer.present && !layer.accepted).map((layer) => layer.name);
@@ -295,8 +312,16 @@ function requireReady(provider: ExecutionsParts['provider']): void {
 }
 
 function giveUp(place: ReturnType<Slots['request']>, controller: AbortController): void {
-  if (isWaiting(place)) controller.abort('cancelled');
-  else place.release();
+  if (!isWaiting(place)) {
+    place.release();
+    return;
+  }
+  controller.abort('cancelled');
+  // Its turn may have come in the meantime; a slot that nobody takes would be lost to the tenant for good.
+  place.slot.then(
+    (slot) => slot.release(),
+    () => undefined,
+  );
 }
 
 const hashOf = (request: ExecutionRequest): string =>

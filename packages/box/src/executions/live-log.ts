@@ -17,8 +17,8 @@ export interface LiveLog {
   readonly entries: readonly LogEntry[];
   write(stream: 'stdout' | 'stderr', bytes: Buffer): void;
   status(text: string): void;
-  /** Nothing comes after this. */
-  close(): void;
+  /** The last entry; nothing comes after it. */
+  close(status: string): void;
   /** Everything after `after`, then what comes, until the log is closed. */
   follow(after: number, signal: AbortSignal): AsyncGenerator<LogEntry>;
 }
@@ -27,7 +27,10 @@ export interface LiveLog {
 const spoolAfterMs = 500;
 
 /** `spool`: a file that keeps what was said if the server is killed; it is written only by runs that last. */
-export function createLiveLog(spool: string): LiveLog & { readonly spooled: boolean } {
+export function createLiveLog(
+  spool: string,
+  onSpoolError: (error: Error) => void = () => undefined,
+): LiveLog & { readonly spooled: boolean } {
   const entries: LogEntry[] = [];
   const decoders = { stdout: new StringDecoder('utf8'), stderr: new StringDecoder('utf8') };
   const waiting = new Set<() => void>();
@@ -42,7 +45,12 @@ export function createLiveLog(spool: string): LiveLog & { readonly spooled: bool
     unspooled = entries.length;
     if (lines.length === 0) return;
     spooled = true;
-    appendFileSync(spool, lines.join(''), { mode: 0o600 });
+    try {
+      appendFileSync(spool, lines.join(''), { mode: 0o600 });
+    } catch (error) {
+      // A full disk costs the log of a run that is killed with its server; it must not cost the server.
+      onSpoolError(error as Error);
+    }
   };
 
   const wake = (): void => {
@@ -68,8 +76,9 @@ export function createLiveLog(spool: string): LiveLog & { readonly spooled: bool
     status(text) {
       add('status', text);
     },
-    close() {
+    close(status) {
       for (const stream of ['stdout', 'stderr'] as const) add(stream, printable(decoders[stream].end()));
+      add('status', status);
       if (timer) clearTimeout(timer);
       closed = true;
       wake();
@@ -101,9 +110,13 @@ export function logText(entries: readonly LogEntry[]): string {
 export function parseSpool(text: string): LogEntry[] {
   const entries: LogEntry[] = [];
   for (const line of text.split('\n')) {
-    // The last line may be half-written: the server was killed there.
-    if (!line.endsWith('}')) continue;
-    entries.push(JSON.parse(line) as LogEntry);
+    if (line === '') continue;
+    try {
+      entries.push(JSON.parse(line) as LogEntry);
+    } catch {
+      // Half-written: the server was killed there, or the disk was full. What comes after it could not be in order.
+      break;
+    }
   }
   return entries;
 }

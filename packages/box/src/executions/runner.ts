@@ -38,13 +38,12 @@ type RowIdentity = Pick<ExecutionRow, 'id' | 'tenant' | 'host' | 'actor'>;
 
 export function startRun(parts: RunnerParts, row: RowIdentity, plan: Plan, signal: AbortSignal): Run {
   const spool = spoolFile(parts.spoolFolder, row.id);
-  const live = createLiveLog(spool);
+  const live = createLiveLog(spool, (error) => parts.log.warn({ execution: row.id, err: error }, 'the log could not be spooled'));
   const finishRun = async (): Promise<void> => {
     const started = performance.now();
     live.status('running');
     const finish = await runToEnd(parts, row, plan, signal, live, started);
-    live.status(finish.status);
-    live.close();
+    live.close(finish.status);
     // Retried for as long as it takes: what ran must not be lost because the database was away.
     const written = await persist(parts, row, { ...finish, log: live.entries });
     if (!written) parts.log.warn({ execution: row.id }, 'the record was closed by another host before this one could');
@@ -110,7 +109,8 @@ function noteLosses(result: RunResult, plan: Plan, live: LiveLog): void {
   if (result.skipped.length > 20) say(`${result.skipped.length - 20} more artifacts skipped`);
 }
 
-async function persist({ records, log }: RunnerParts, row: RowIdentity, finish: Finish): Promise<boolean> {
+/** Tries for as long as it takes; false when somebody else has closed the record. */
+export async function persist({ records, log }: Pick<RunnerParts, 'records' | 'log'>, row: RowIdentity, finish: Finish): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await records.finish(row, finish);
