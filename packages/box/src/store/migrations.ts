@@ -20,7 +20,7 @@ interface MigrationTables {
 /** In order; a released one never changes. */
 export const migrations: readonly Migration[] = [firstTables];
 
-/** Any number that nothing else in the database uses as an advisory lock: "skillbox" has none, so this is "sbox" in ASCII. */
+/** An advisory lock is just a number; this one is "sbox" in ASCII. */
 const lockKey = 0x73_62_6f_78;
 
 /** Returns the names of what it applied. */
