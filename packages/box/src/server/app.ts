@@ -6,8 +6,8 @@ import { Readable } from 'node:stream';
 import type { HttpBindings } from '@hono/node-server';
 import { BoxError } from '@skillbox/protocol';
 import { type Context, Hono } from 'hono';
-import type { Box } from '../box.ts';
 import type { Caller } from '../access/caller.ts';
+import type { Box } from '../box.ts';
 import { type Command, type CommandContext, Reply, type StreamEvent } from '../commands/command.ts';
 import { commands } from '../commands/registry.ts';
 import { checkLink } from '../executions/links.ts';
@@ -25,15 +25,22 @@ type AppContext = Context<{ Bindings: HttpBindings }>;
 export function createApp(box: Box): App {
   const app: App = new Hono();
   for (const command of commands) mountCommand(app, box, command);
-  mountPages(app, box);
-  const paths = new Set(commands.map((command) => command.http.path));
-  app.all('*', (c) =>
-    answer(box, c, 'unmatched', async () => {
-      const known = [...paths].some((path) => pathPattern(path).test(c.req.path));
-      if (known) throw new BoxError('method_not_allowed', `${c.req.method} is not a method of this path.`);
-      throw new BoxError('not_found', `There is nothing at ${c.req.path}.`);
-    }),
-  );
+  const pages = mountPages(app, box);
+  const routes = [...commands.map(({ http }) => http), ...pages.map((path) => ({ method: 'GET', path }))].map(({ method, path }) => ({
+    method,
+    pattern: pathPattern(path),
+  }));
+  app.all('*', async (c) => {
+    const methods = routes.filter(({ pattern }) => pattern.test(c.req.path)).map(({ method }) => method);
+    const allowed = [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].join(', ');
+    const response = await answer(box, c, 'unmatched', async () => {
+      if (methods.length === 0) throw new BoxError('not_found', `There is nothing at ${c.req.path}.`);
+      if (c.req.method === 'OPTIONS') return new Response(null, { status: 204 });
+      throw new BoxError('method_not_allowed', `${c.req.method} is not a method of this path.`);
+    });
+    if (methods.length > 0) response.headers.set('Allow', allowed);
+    return response;
+  });
   return app;
 }
 
@@ -61,7 +68,7 @@ function mountCommand(app: App, box: Box, command: Command): void {
       };
       const result = await command.run(context, input as never);
       if (command.audited) await audit(context, command, input as Record<string, unknown>, result);
-      return toResponse(command, result, context.signal);
+      return toResponse(command, result, context.signal, c.req.method === 'HEAD');
     }),
   );
 }
@@ -109,7 +116,7 @@ async function answer(box: Box, c: AppContext, route: string, handle: (requestId
   return response;
 }
 
-function toResponse(command: Command, result: unknown, signal: AbortSignal): Response {
+function toResponse(command: Command, result: unknown, signal: AbortSignal, headOnly: boolean): Response {
   const reply = result instanceof Reply ? result : new Reply(result);
   const { status, headers } = reply.options;
   const { output } = command;
@@ -128,7 +135,11 @@ function toResponse(command: Command, result: unknown, signal: AbortSignal): Res
     output.kind === 'events'
       ? { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
       : { 'Content-Security-Policy': "sandbox; default-src 'none'" };
-  return new Response(Readable.toWeb(stream) as ReadableStream, { status: 200, headers: { 'Content-Type': type, ...more, ...headers } });
+  const options = { status: 200, headers: { 'Content-Type': type, ...more, ...headers } };
+  if (!headOnly) return new Response(Readable.toWeb(stream) as ReadableStream, options);
+  // Nobody will read it: an open file would stay open.
+  stream.destroy();
+  return new Response(null, options);
 }
 
 async function audit(
@@ -147,7 +158,8 @@ async function audit(
   });
 }
 
-function mountPages(app: App, box: Box): void {
+/** What is not a command. Returns the paths. */
+function mountPages(app: App, box: Box): string[] {
   const document = JSON.stringify(openApiDocument());
   const page = docsPage();
   const json = { 'Content-Type': 'application/json' };
@@ -170,6 +182,7 @@ function mountPages(app: App, box: Box): void {
       return new Response(await box.metrics.render(), { headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' } });
     }),
   );
+  return ['/openapi.json', '/docs', '/livez', '/', '/metrics'];
 }
 
 const isLoopback = (address: string | undefined): boolean => address === '::1' || /^(::ffff:)?127\./.test(address ?? '');

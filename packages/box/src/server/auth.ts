@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import { BoxError, type Scope, tenantPattern } from '@skillbox/protocol';
-import type { Box } from '../box.ts';
 import type { Caller } from '../access/caller.ts';
+import type { Box } from '../box.ts';
 
 export const nobody: Caller = { tenant: '', actor: { kind: 'atm', id: 'anonymous' }, scopes: [] };
 

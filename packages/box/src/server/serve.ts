@@ -1,6 +1,6 @@
 /** A running server: opens the box, listens, and goes down in order. */
 
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { BoxError } from '@skillbox/protocol';
@@ -9,6 +9,7 @@ import type { Config } from '../config.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { removeServerRecord, writeServerRecord } from '../state.ts';
 import { createApp } from './app.ts';
+import { answerMalformed, malformedAnswer } from './malformed.ts';
 
 export interface RunningServer {
   readonly box: Box;
@@ -17,12 +18,16 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
+/** How long answers may take to be read once the executions have ended. */
+const answerGraceMs = 2000;
+
 export async function startServer(config: Config, log: Logger = createLog(config.logLevel)): Promise<RunningServer> {
   const box = await openBox(config, log);
   const server = createServer(
-    { requestTimeout: 300_000, headersTimeout: 20_000, keepAliveTimeout: 65_000 },
-    getRequestListener(createApp(box).fetch),
+    { requestTimeout: 300_000, headersTimeout: 20_000, keepAliveTimeout: 65_000, requireHostHeader: false },
+    getRequestListener(createApp(box).fetch, { errorHandler: malformedAnswer }),
   );
+  answerMalformed(server);
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -34,7 +39,14 @@ export async function startServer(config: Config, log: Logger = createLog(config
   }
   const { port } = server.address() as AddressInfo;
   const url = `http://${config.bind.includes(':') ? `[${config.bind}]` : config.bind}:${port}`;
-  await box.start(config.advertiseUrl ?? url);
+  try {
+    await box.start(config.advertiseUrl ?? url);
+  } catch (error) {
+    server.close();
+    server.closeAllConnections();
+    await box.stop();
+    throw error;
+  }
   writeServerRecord(config.stateRoot, { url, host: box.host, version: box.version });
   const { ready, layers } = box.provider.report;
   log.info({ url, host: box.host, sandbox: box.provider.report.facts, ready }, 'the box is up');
@@ -45,10 +57,12 @@ export async function startServer(config: Config, log: Logger = createLog(config
   const stop = async (): Promise<void> => {
     log.info({ running: box.executions.running }, 'stopping');
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    server.closeIdleConnections();
-    await box.stop();
+    await box.executions.drain(config.drainTimeout);
+    // Those who waited for a run still have to read its record, and the database has to be there for it.
+    await Promise.race([closed, closeWhenIdle(server)]);
     server.closeAllConnections();
     await closed;
+    await box.stop();
     removeServerRecord(config.stateRoot);
     log.info('stopped');
   };
@@ -60,6 +74,12 @@ export async function startServer(config: Config, log: Logger = createLog(config
       return stopping;
     },
   };
+}
+
+/** Closes connections as they finish their answers, for as long as a slow reader may take. */
+async function closeWhenIdle(server: Server): Promise<void> {
+  for (const end = Date.now() + answerGraceMs; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20)))
+    server.closeIdleConnections();
 }
 
 function listenError(error: NodeJS.ErrnoException, { bind, port }: Config): Error {
