@@ -13,7 +13,7 @@ export interface Tenants {
   get(name: string): Promise<Tenant>;
   setLimits(name: string, limits: Partial<TenantLimits>): Promise<Tenant>;
   /** Refuses with quota_exceeded when the tenant has no room for so many more bytes. */
-  requireRoom(name: string, bytes: number): Promise<void>;
+  requireRoom(name: string, bytes: number, tx?: Database['kysely']): Promise<void>;
   /** Reads again what other hosts may have set. */
   refresh(): Promise<void>;
 }
@@ -38,8 +38,8 @@ export async function createTenants(database: Database, config: Config, manifest
     };
   };
 
-  const usage = async (name: string): Promise<number> => {
-    const row = await kysely.selectFrom('tenant_usage').select('bytes').where('tenant', '=', name).executeTakeFirst();
+  const usage = async (name: string, tx: Database['kysely'] = kysely): Promise<number> => {
+    const row = await tx.selectFrom('tenant_usage').select('bytes').where('tenant', '=', name).executeTakeFirst();
     return Number(row?.bytes ?? 0);
   };
   const describe = async (name: string): Promise<Tenant> => ({
@@ -79,9 +79,9 @@ export async function createTenants(database: Database, config: Config, manifest
       stored.set(name, merged);
       return describe(name);
     },
-    async requireRoom(name, bytes) {
+    async requireRoom(name, bytes, tx) {
       const allowed = limits(name).storage_bytes;
-      const used = await usage(name);
+      const used = await usage(name, tx);
       if (used + bytes <= allowed) return;
       throw new BoxError('quota_exceeded', `Tenant ${name} keeps ${used} of ${allowed} bytes; ${bytes} more do not fit.`, {
         details: { used_bytes: used, allowed_bytes: allowed },

@@ -1,8 +1,8 @@
 /** The skills of the box: pushed whole or not at all, never changed afterwards, found by name and version. */
 
 import { BoxError, type LintFinding, type Page, type SkillDetail, type SkillSummary } from '@skillbox/protocol';
-import { addUsage, type Tenants } from '../access/tenants.ts';
 import type { Caller } from '../access/caller.ts';
+import { addUsage, type Tenants } from '../access/tenants.ts';
 import type { Events } from '../events/events.ts';
 import type { Blobs } from '../store/blobs.ts';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';
@@ -115,6 +115,8 @@ export function createCatalog({ database, blobs, events, tenants, limits }: Cata
           .executeTakeFirst();
         if (Number(result.numInsertedOrUpdatedRows ?? 0) === 0) return false;
         await addUsage(tx, caller.tenant, size);
+        // Others may have taken the room since the first look.
+        await tenants.requireRoom(caller.tenant, 0, tx);
         const subject = { type: 'skill', id: `${name}@${version}` };
         await events.append(
           { tenant: caller.tenant, actor: caller.actor, subject, type: 'skill.pushed', data: { name, version, digest } },
