@@ -2,7 +2,8 @@
 
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BoxError } from '@skillbox/protocol';
+import type { Readable } from 'node:stream';
+import { type Artifact, BoxError } from '@skillbox/protocol';
 import { createKeys, type Keys } from './access/keys.ts';
 import { createRateLimiter, type RateLimiter } from './access/rate.ts';
 import { createTenants, type Tenants } from './access/tenants.ts';
@@ -12,6 +13,7 @@ import { createExecutions, type Executions } from './executions/executions.ts';
 import { createRecords, type Records } from './executions/records.ts';
 import { clearSpool, recoverExecutions } from './executions/recovery.ts';
 import { createSlots } from './executions/slots.ts';
+import { packArtifacts } from './executions/tarball.ts';
 import { type Heartbeat, hostId, startHeartbeat } from './host.ts';
 import { loadManifest } from './manifest/load.ts';
 import type { Manifest } from './manifest/schema.ts';
@@ -23,7 +25,7 @@ import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap
 import { openSecrets, type Secrets } from './secrets.ts';
 import { createSkillCache, type SkillCache } from './skills/cache.ts';
 import { type Catalog, createCatalog } from './skills/catalog.ts';
-import { adminKeyFile, lockState, makeStateRoot } from './state.ts';
+import { adminKeyFile, clearTemporary, lockState, makeStateRoot } from './state.ts';
 import { sweepBlobs } from './store/blob-sweep.ts';
 import { openStore, type Store } from './store/store.ts';
 import { version } from './version.ts';
@@ -45,6 +47,8 @@ export interface Box {
   readonly provider: Provider;
   readonly records: Records;
   readonly executions: Executions;
+  /** All artifacts of an execution as tar.gz. Here, and not in the command, so that the CLI does not load what only servers need. */
+  packArtifacts(files: readonly Artifact[]): Readable;
   /** Closes what a crash left, then beats; `url` is where other hosts reach this one. */
   start(url: string): Promise<void>;
   /** Drains, then lets go of everything. */
@@ -59,12 +63,17 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const manifest = loadManifest(config);
   makeStateRoot(config.stateRoot);
   const lock = await lockState(config.stateRoot);
+  clearTemporary(config.stateRoot);
   const host = hostId(config.stateRoot);
   const folder = (...parts: string[]): string => join(config.stateRoot, ...parts);
   const secrets = openSecrets(folder('box.key'), config.secretKey);
   const store = await openStore(config);
   const { blobs, database, leases } = store;
-  await agreeOnSecret(store, secrets);
+  await agreeOnSecret(store, secrets).catch(async (error: Error) => {
+    await store.close();
+    lock.release();
+    throw error;
+  });
   const events = createEvents({ database, host });
   const keys = createKeys(database);
   const tenants = await createTenants(database, config, manifest);
@@ -119,19 +128,25 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       version,
     },
 
+    packArtifacts: (files) => packArtifacts(files, (digest) => blobs.get(digest)),
+
     async start(url) {
       const recovery = { records, executions, host, spoolFolder, log };
-      await recoverExecutions(recovery, host);
-      clearSpool(spoolFolder);
       heartbeat = await startHeartbeat({
         ...{ host, url, leases, log, ttlMs: config.leaseTtl },
+        onLeaseHeld: () => recoverExecutions(recovery, host),
+        onServing: () => executions.accept(),
         onHostGone: (gone) => recoverExecutions(recovery, gone),
         onLeaseLost: () => executions.abandon(),
         async onBeat() {
           await executions.checkCancels();
           await tenants.refresh();
+          // What an outage of the database left half-written.
+          await recoverExecutions(recovery, host);
         },
+        leavesWork: async () => (await records.unfinished(host)).length > 0,
       });
+      clearSpool(spoolFolder, (id) => executions.owns(id));
       stopListening = database.listen(
         'executions',
         () => void executions.checkCancels().catch((error: Error) => log.warn({ err: error }, 'could not look for cancels')),

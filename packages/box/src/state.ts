@@ -1,6 +1,6 @@
 /** The state root: its folders, who owns it, and where its server can be found. */
 
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
 import { writePrivateFile } from './private-file.ts';
@@ -28,6 +28,18 @@ export async function lockState(stateRoot: string): Promise<AbstractLock> {
   if (lock) return lock;
   const running = readServerRecord(stateRoot);
   throw new BoxError('already_running', `Another server uses ${stateRoot}${running ? ` (pid ${running.pid}, ${running.url})` : ''}.`);
+}
+
+/** What a killed server was in the middle of writing; only for the owner of the lock. */
+export function clearTemporary(stateRoot: string): void {
+  const remove = (folder: string, isTemporary: (name: string) => boolean): void => {
+    const path = join(stateRoot, folder);
+    if (!existsSync(path)) return;
+    for (const name of readdirSync(path).filter(isTemporary)) rmSync(join(path, name), { recursive: true, force: true });
+  };
+  remove(join('blobs', 'tmp'), () => true);
+  remove(join('sandboxes', 'skills'), (name) => name.startsWith('new-'));
+  for (const folder of ['', 'run']) remove(folder, (name) => /\.\d+\.tmp$/.test(name));
 }
 
 export function writeServerRecord(stateRoot: string, facts: Pick<ServerRecord, 'url' | 'host' | 'version'>): void {

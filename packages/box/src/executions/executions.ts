@@ -37,9 +37,13 @@ export interface Executions {
   cancel(row: ExecutionRow): Promise<void>;
   /** Takes over a queued execution whose host is gone. */
   resume(row: ExecutionRow): Promise<void>;
+  /** Whether this process works on it, from before its row is written until its end is. */
+  owns(id: string): boolean;
+  /** From now on new ones are taken: this host has its lease, and what its former process left is closed. */
+  accept(): void;
   /** Stops what other hosts asked to be cancelled. */
   checkCancels(): Promise<void>;
-  /** Kills all local runs at once: this host has lost its lease. */
+  /** Stops all local runs and takes no new ones: this host has lost its lease. What can be resumed stays in its row. */
   abandon(): void;
   readonly running: number;
   /** No more are accepted; those that run may finish until the time is up. */
@@ -72,23 +76,25 @@ const recordGraceMs = 5000;
 export function createExecutions(parts: ExecutionsParts): Executions {
   const { blobs, catalog, config, database, host, log, metrics, provider, records, secrets, slots, tenants } = parts;
   const active = new Map<string, Active>();
+  const owned = new Set<string>();
+  let accepting = false;
 
   /** Waits for the slot, runs, writes the end. Never rejects: whatever happens becomes the record. */
   const process = (row: ExecutionRow, plan: Plan, place: ReturnType<Slots['request']>, controller: AbortController): void => {
     const entry: Active = { controller, run: undefined, done: Promise.resolve() };
-    const since = performance.now();
     const work = async (): Promise<void> => {
       let slot: Slot | undefined;
       try {
         slot = isWaiting(place) ? await place.slot : place;
-        if (isWaiting(place) && !(await leaveQueue(row, since))) return;
+        if (isWaiting(place) && !(await leaveQueue(row, controller.signal))) return;
         entry.run = startRun(parts, row, plan, controller.signal);
         await entry.run.done;
       } catch (error) {
-        await closeUnrun(row, error);
+        await closeUnrun(row, error, controller.signal);
       } finally {
         slot?.release();
         active.delete(row.id);
+        owned.delete(row.id);
         database.notify(channel);
       }
     };
@@ -97,17 +103,30 @@ export function createExecutions(parts: ExecutionsParts): Executions {
   };
 
   /** From queued to running; false when it was cancelled, or taken over by another host, at the last moment. */
-  const leaveQueue = async (row: ExecutionRow, since: number): Promise<boolean> => {
-    const queuedMs = Math.round(performance.now() - since);
+  const leaveQueue = async (row: ExecutionRow, signal: AbortSignal): Promise<boolean> => {
+    const queuedMs = Math.max(0, Date.now() - Date.parse(row.created_at));
     metrics.queueSeconds.observe(queuedMs / 1000);
-    if (await records.markRunning(row.id, host, queuedMs)) return true;
+    if (await claim(row.id, queuedMs, signal)) return true;
     await persist(parts, row, cancelledInQueue);
     return false;
   };
 
+  /** Tried again while the database is away: the slot is there, and nothing else could use it either. */
+  const claim = async (id: string, queuedMs: number, signal: AbortSignal): Promise<boolean> => {
+    for (let attempt = 0; ; attempt += 1) {
+      if (signal.aborted) throw new BoxError('cancelled', 'Cancelled while it waited for a slot.');
+      try {
+        return await records.markRunning(id, host, queuedMs, attempt > 0);
+      } catch (error) {
+        if (!(error instanceof BoxError && error.code === 'unavailable')) throw error;
+        await new Promise((resolve) => setTimeout(resolve, Math.min(100 * 2 ** attempt, 2000)));
+      }
+    }
+  };
+
   /** The end of what never ran: refused in the queue, or stopped by a fault of the database on its way out of it. */
-  const closeUnrun = async (row: ExecutionRow, error: unknown): Promise<void> => {
-    const code = error instanceof BoxError ? error.code : 'internal';
+  const closeUnrun = async (row: ExecutionRow, error: unknown, signal: AbortSignal): Promise<void> => {
+    const code = signal.reason === 'interrupted' ? 'shutting_down' : error instanceof BoxError ? error.code : 'internal';
     // What can be started again later waits in its row for the next server.
     if (code === 'shutting_down' && row.request !== null) return;
     if (code === 'cancelled') await persist(parts, row, cancelledInQueue);
@@ -131,6 +150,10 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     },
     row: requireRow,
     list: (filter) => records.list(filter),
+    owns: (id) => owned.has(id),
+    accept() {
+      accepting = true;
+    },
 
     async start(caller, request, idempotencyKey) {
       const requestHash = idempotencyKey ? hashOf(request) : '';
@@ -138,6 +161,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
         const existing = await records.findByKey(caller.tenant, idempotencyKey, requestHash);
         if (existing) return existing;
       }
+      if (!accepting) throw new BoxError('unavailable', 'This host takes no new work until it has its lease.', { retryAfter: 1 });
       const skill = await catalog.resolve(caller.tenant, request.skill, request.version);
       const plan = await planExecution(skill, request, config, provider);
       requireReady(provider);
@@ -146,13 +170,15 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       const controller = new AbortController();
       const place = slots.request(caller.tenant, { signal: controller.signal, timeoutMs: config.queueTimeout });
       const queued = isWaiting(place);
+      const id = randomUUID();
+      owned.add(id);
       try {
         // Only what a caller can come back for is worth starting again after a crash.
         const canResume = queued && (!request.wait || idempotencyKey !== undefined);
         const now = new Date().toISOString();
         const row: ExecutionRow = {
           ...emptyRow,
-          id: randomUUID(),
+          id,
           tenant: caller.tenant,
           skill_name: skill.name,
           skill_version: skill.version,
@@ -168,12 +194,15 @@ export function createExecutions(parts: ExecutionsParts): Executions {
         const winner = await records.insert(row, idempotencyKey ? { key: idempotencyKey, requestHash } : undefined);
         if (winner) {
           giveUp(place, controller);
+          owned.delete(id);
           return winner;
         }
         process(row, plan, place, controller);
-        return row.id;
+        return id;
       } catch (error) {
         giveUp(place, controller);
+        // If the row was written after all, and only the answer got lost, a later heartbeat finds and closes it.
+        owned.delete(id);
         throw error;
       }
     },
@@ -239,29 +268,27 @@ export function createExecutions(parts: ExecutionsParts): Executions {
 
     async resume(row) {
       if (!row.request) throw new BoxError('internal', `Execution ${row.id} cannot be resumed.`);
-      const controller = new AbortController();
-      const skill = await catalog.resolve(row.tenant, row.skill_name, row.skill_version);
-      const stored = await openRequest(row.request, blobs, secrets);
-      const request = executionRequest.parse({
-        skill: skill.name,
-        version: skill.version,
-        input: JSON.parse(row.input),
-        wait: false,
-        ...stored,
-      });
-      const plan = await planExecution(skill, request, config, provider);
-      const place = slots.request(row.tenant, { signal: controller.signal, timeoutMs: config.queueTimeout, unbounded: true });
+      if (owned.has(row.id)) return;
+      owned.add(row.id);
       try {
-        if (!isWaiting(place) && !(await records.markRunning(row.id, host, Math.max(0, Date.now() - Date.parse(row.created_at))))) {
-          place.release();
-          await records.finish(row, cancelledInQueue);
-          return;
-        }
+        const controller = new AbortController();
+        const skill = await catalog.resolve(row.tenant, row.skill_name, row.skill_version);
+        const stored = await openRequest(row.request, blobs, secrets);
+        const request = executionRequest.parse({
+          skill: skill.name,
+          version: skill.version,
+          input: JSON.parse(row.input),
+          wait: false,
+          ...stored,
+        });
+        const plan = await planExecution(skill, request, config, provider);
+        const place = slots.request(row.tenant, { signal: controller.signal, timeoutMs: config.queueTimeout, unbounded: true });
+        // Through the queue even when a slot is free: that is where a row becomes running.
+        process(row, plan, isWaiting(place) ? place : { slot: Promise.resolve(place) }, controller);
       } catch (error) {
-        giveUp(place, controller);
+        owned.delete(row.id);
         throw error;
       }
-      process(row, plan, place, controller);
     },
 
     async checkCancels() {
@@ -269,8 +296,8 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     },
 
     abandon() {
-      // What waits has not begun, and does not begin unless its row is still this host's.
-      for (const { controller, run } of active.values()) if (run) controller.abort('interrupted');
+      accepting = false;
+      for (const { controller } of active.values()) controller.abort('interrupted');
     },
 
     async drain(timeoutMs) {

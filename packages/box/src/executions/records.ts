@@ -1,8 +1,8 @@
 /** Executions in the database: one row from acceptance to its end, and the end is written exactly once. */
 
 import { type Artifact, BoxError, type Execution, type ExecutionStatus, type ExecutionSummary, type Page } from '@skillbox/protocol';
-import { addUsage } from '../access/tenants.ts';
 import type { Caller } from '../access/caller.ts';
+import { addUsage } from '../access/tenants.ts';
 import type { Events } from '../events/events.ts';
 import type { Blobs } from '../store/blobs.ts';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';
@@ -34,8 +34,8 @@ export interface Records {
   /** Throws idempotency_conflict when the key was used for another request; returns the other id when for the same. */
   insert(row: ExecutionRow, idempotency?: { key: string; requestHash: string }): Promise<string | undefined>;
   findByKey(tenant: string, key: string, requestHash: string): Promise<string | undefined>;
-  /** From queued to running; false when it was cancelled or taken meanwhile. */
-  markRunning(id: string, host: string, queuedMs: number): Promise<boolean>;
+  /** From queued to running; false when it was cancelled or taken meanwhile. `again`: an earlier try may have been written. */
+  markRunning(id: string, host: string, queuedMs: number, again?: boolean): Promise<boolean>;
   /** Writes the end; false when somebody else has closed it already. */
   finish(row: Pick<ExecutionRow, 'id' | 'tenant' | 'host' | 'actor'>, finish: Finish): Promise<boolean>;
   row(id: string, tenant: string | undefined): Promise<ExecutionRow | undefined>;
@@ -45,7 +45,8 @@ export interface Records {
   log(row: ExecutionRow): Promise<LogEntry[]>;
   requestCancel(id: string): Promise<void>;
   cancelRequested(ids: readonly string[]): Promise<string[]>;
-  unfinished(host: string): Promise<ExecutionRow[]>;
+  /** Ids, oldest first. */
+  unfinished(host: string): Promise<string[]>;
   adopt(id: string, from: string, to: string): Promise<boolean>;
 }
 
@@ -120,12 +121,12 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
       }
     },
 
-    async markRunning(id, host, queuedMs) {
+    async markRunning(id, host, queuedMs, again = false) {
       const { numUpdatedRows } = await kysely
         .updateTable('executions')
         .set({ status: 'running', started_at: new Date().toISOString(), queued_ms: queuedMs, request: null })
         .where('id', '=', id)
-        .where('status', '=', 'queued')
+        .where('status', 'in', again ? ['queued', 'running'] : ['queued'])
         .where('host', '=', host)
         .where('cancel_requested', '=', 0)
         .executeTakeFirst();
@@ -134,7 +135,7 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
 
     async finish({ id, tenant, host, actor }, finish) {
       const log = await storeLog(finish.log);
-      const logSize = finish.log.reduce((sum, entry) => sum + entry.text.length, 0);
+      const logSize = Buffer.byteLength(logText(finish.log));
       const values: Partial<ExecutionRow> = {
         status: finish.status,
         request: null,
@@ -161,7 +162,12 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
         if (Number(numUpdatedRows) === 0) return false;
         if (finish.files.length > 0) {
           const rows = finish.files.map(({ path, size, sha256 }) => ({ execution_id: id, tenant, path, size, digest: sha256 }));
-          await tx.insertInto('execution_files').values(rows).execute();
+          // A statement takes so many values and no more.
+          for (let at = 0; at < rows.length; at += 1000)
+            await tx
+              .insertInto('execution_files')
+              .values(rows.slice(at, at + 1000))
+              .execute();
         }
         await addUsage(tx, tenant, logSize + finish.files.reduce((sum, file) => sum + file.size, 0));
         const data = { status: finish.status, ...(finish.error && { error: finish.error.code }), duration_ms: finish.durationMs };
@@ -225,14 +231,16 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
       return rows.map(({ id }) => id);
     },
 
-    unfinished: (host) =>
-      kysely
+    async unfinished(host) {
+      const rows = await kysely
         .selectFrom('executions')
-        .selectAll()
+        .select('id')
         .where('host', '=', host)
         .where('status', 'in', ['queued', 'running'])
         .orderBy('created_at')
-        .execute(),
+        .execute();
+      return rows.map(({ id }) => id);
+    },
 
     async adopt(id, from, to) {
       const { numUpdatedRows } = await kysely
