@@ -20,6 +20,8 @@ export interface Cgroups {
   create(name: string): Cgroup;
   /** Kills and removes every group a predecessor left under our parent. */
   sweep(): Promise<void>;
+  /** Removes our parent, when nothing is left under it. */
+  close(): void;
 }
 
 export interface Cgroup {
@@ -38,6 +40,8 @@ export interface CgroupPlace {
   readonly own: string;
   readonly root: boolean;
   readonly pid: number;
+  /** How the tree is prepared; a test that has no kernel behind its tree answers like one here. */
+  write(path: string, text: string): void;
 }
 
 export function currentPlace(): CgroupPlace {
@@ -46,6 +50,7 @@ export function currentPlace(): CgroupPlace {
     own: readFileSync('/proc/self/cgroup', 'utf8'),
     root: process.getuid?.() === 0,
     pid: process.pid,
+    write: (path, text) => writeFileSync(path, text),
   };
 }
 
@@ -75,7 +80,7 @@ function cgroupsAt(version: 1 | 2 | 0, parents: Map<Controller, string>, detail:
     available: new Set(parents.keys()),
     detail,
     create(name) {
-      for (const parent of distinct) mkdirSync(join(parent, name));
+      makeAll(distinct.map((parent) => join(parent, name)));
       const paths = new Map([...parents].map(([controller, parent]) => [controller, join(parent, name)]));
       return version === 2 ? unifiedGroup(paths) : legacyGroup(paths);
     },
@@ -85,7 +90,25 @@ function cgroupsAt(version: 1 | 2 | 0, parents: Map<Controller, string>, detail:
         await (version === 2 ? unifiedGroup(paths) : legacyGroup(paths)).remove();
       }
     },
+    close() {
+      // One that holds a group which would not go stays as well; the next start sweeps it.
+      for (const parent of distinct) tryRemove(parent);
+    },
   };
+}
+
+/** All or none. */
+function makeAll(paths: readonly string[]): void {
+  const made: string[] = [];
+  try {
+    for (const path of paths) {
+      mkdirSync(path);
+      made.push(path);
+    }
+  } catch (error) {
+    for (const path of made) tryRemove(path);
+    throw error;
+  }
 }
 
 function unifiedGroup(paths: Map<Controller, string>): Cgroup {
@@ -146,10 +169,10 @@ function prepareUnified(mount: string, own: string | undefined, owner: string, p
       const offered = readFileSync(join(base, 'cgroup.controllers'), 'utf8').trim().split(/\s+/);
       const lacking = controllers.filter((name) => !offered.includes(name));
       if (lacking.length > 0) throw new Error(`no ${lacking.join(', ')} controller there`);
-      enableControllers(base, place.pid);
+      enableControllers(base, place);
       const parent = join(base, `skillbox-${owner}`);
       mkdirSync(parent, { recursive: true });
-      writeFileSync(join(parent, 'cgroup.subtree_control'), '+memory +pids +cpu');
+      place.write(join(parent, 'cgroup.subtree_control'), '+memory +pids +cpu');
       return parent;
     } catch (error) {
       reasons.push(`v2: ${shortReason(error)}`);
@@ -158,18 +181,18 @@ function prepareUnified(mount: string, own: string | undefined, owner: string, p
   return undefined;
 }
 
-function enableControllers(base: string, pid: number): void {
+function enableControllers(base: string, { pid, write }: CgroupPlace): void {
   const control = join(base, 'cgroup.subtree_control');
   const enabled = readFileSync(control, 'utf8').split(/\s+/);
   if (controllers.every((name) => enabled.includes(name))) return;
   try {
-    writeFileSync(control, '+memory +pids +cpu');
+    write(control, '+memory +pids +cpu');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EBUSY') throw error;
     const leaf = join(base, 'skillbox-server');
     mkdirSync(leaf, { recursive: true });
-    writeFileSync(join(leaf, 'cgroup.procs'), String(pid));
-    writeFileSync(control, '+memory +pids +cpu');
+    write(join(leaf, 'cgroup.procs'), String(pid));
+    write(control, '+memory +pids +cpu');
   }
 }
 
@@ -240,7 +263,7 @@ function tryRemove(path: string): boolean {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ENOENT') return true;
-    if (code === 'EBUSY') return false;
+    if (code === 'EBUSY' || code === 'ENOTEMPTY') return false;
     throw error;
   }
 }

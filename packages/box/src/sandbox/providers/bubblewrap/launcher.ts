@@ -16,8 +16,8 @@ export interface Launched {
   diagnostics(): string;
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
-  /** Kills what is left, removes the cgroup. */
-  dispose(): Promise<void>;
+  /** Kills what is left, removes the cgroup; false when something would not go. Never rejects. */
+  dispose(): Promise<boolean>;
 }
 
 export interface Launchers {
@@ -30,41 +30,74 @@ export interface LauncherOptions {
   readonly program: string;
   readonly cgroups: Cgroups;
   readonly standby: number;
-  /** Called when a cgroup could not be removed. */
-  onLeak(cgroup: string): void;
+  /** What went wrong beside any execution: a cgroup that stays, a launcher that cannot be started ahead. */
+  onTrouble(message: string): void;
 }
 
-export function createLaunchers({ program, cgroups, standby, onLeak }: LauncherOptions): Launchers {
+/** After a launcher that stood by has died or could not be started: a host that refuses them must not be kept busy with it. */
+const pauseMs = 500;
+
+export function createLaunchers({ program, cgroups, standby, onTrouble }: LauncherOptions): Launchers {
   const waiting: Launched[] = [];
-  const disposals = new Set<Promise<void>>();
+  const disposals = new Set<Promise<boolean>>();
   let serial = 0;
   let closed = false;
   let refilling: NodeJS.Immediate | undefined;
+  let pausing: NodeJS.Timeout | undefined;
 
   const start = (): Launched => {
     serial += 1;
     const name = `${process.pid}-${serial}`;
     const cgroup = cgroups.create(name);
-    const child = spawn(
-      program,
-      cgroup.joinFiles.flatMap((file) => ['--cgroup', file]),
-      {
-        stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-        env: {},
-        cwd: '/',
-      },
-    );
-    const launched = wrap(child, cgroup, () => onLeak(name), disposals);
-    launched.ended.then(() => forget(waiting, launched));
-    return launched;
+    const trouble = (what: string): void => onTrouble(`the cgroup of sandbox ${name} could not be removed${what}`);
+    try {
+      const child = spawn(
+        program,
+        cgroup.joinFiles.flatMap((file) => ['--cgroup', file]),
+        {
+          stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+          env: {},
+          cwd: '/',
+        },
+      );
+      return wrap(child, cgroup, trouble, disposals);
+    } catch (error) {
+      // No descriptor or no process left: then there is no child that would take the group with it.
+      void removeGroup(cgroup, trouble);
+      throw error;
+    }
+  };
+
+  const startAhead = (): void => {
+    const launched = start();
+    waiting.push(launched);
+    launched.ended.then(() => {
+      if (!forget(waiting, launched) || closed) return;
+      // Killed from outside while it stood by: its group goes, another takes its place.
+      void launched.dispose();
+      refillLater();
+    });
   };
 
   // Off the request's path: the next ones are started when the event loop has nothing more urgent.
   const refill = (): void => {
+    if (pausing) return;
     refilling ??= setImmediate(() => {
       refilling = undefined;
-      while (!closed && waiting.length < standby) waiting.push(start());
+      try {
+        while (!closed && waiting.length < standby) startAhead();
+      } catch (error) {
+        // Executions start their own meanwhile, and say so if that fails too.
+        onTrouble(`no launcher could be started ahead: ${(error as Error).message}`);
+        refillLater();
+      }
     });
+  };
+  const refillLater = (): void => {
+    pausing ??= setTimeout(() => {
+      pausing = undefined;
+      refill();
+    }, pauseMs).unref();
   };
   if (standby > 0) refill();
 
@@ -81,13 +114,14 @@ export function createLaunchers({ program, cgroups, standby, onLeak }: LauncherO
     async close() {
       closed = true;
       if (refilling) clearImmediate(refilling);
+      clearTimeout(pausing);
       await Promise.all(waiting.splice(0).map((launched) => launched.dispose()));
       await Promise.all(disposals);
     },
   };
 }
 
-function wrap(child: ChildProcess, cgroup: Cgroup, leaked: () => void, disposals: Set<Promise<void>>): Launched {
+function wrap(child: ChildProcess, cgroup: Cgroup, trouble: (what: string) => void, disposals: Set<Promise<boolean>>): Launched {
   const channel = child.stdio[3] as Duplex;
   const said: Buffer[] = [];
   let saidBytes = 0;
@@ -105,7 +139,7 @@ function wrap(child: ChildProcess, cgroup: Cgroup, leaked: () => void, disposals
     });
     child.once('exit', () => resolve());
   });
-  let disposal: Promise<void> | undefined;
+  let disposal: Promise<boolean> | undefined;
   return {
     process: child,
     channel,
@@ -113,22 +147,42 @@ function wrap(child: ChildProcess, cgroup: Cgroup, leaked: () => void, disposals
     ended,
     diagnostics: () => Buffer.concat(said).toString('utf8').trim(),
     dispose() {
-      disposal ??= dispose(child, channel, cgroup, ended, leaked);
-      disposals.add(disposal);
-      disposal.finally(() => disposals.delete(disposal as Promise<void>));
-      return disposal;
+      if (disposal) return disposal;
+      const started = dispose(child, channel, cgroup, ended, trouble);
+      disposal = started;
+      disposals.add(started);
+      void started.finally(() => disposals.delete(started));
+      return started;
     },
   };
 }
 
-async function dispose(child: ChildProcess, channel: Duplex, cgroup: Cgroup, ended: Promise<void>, leaked: () => void): Promise<void> {
+async function dispose(
+  child: ChildProcess,
+  channel: Duplex,
+  cgroup: Cgroup,
+  ended: Promise<void>,
+  trouble: (what: string) => void,
+): Promise<boolean> {
   child.kill('SIGKILL');
   await ended;
   channel.destroy();
-  if (!(await cgroup.remove())) leaked();
+  return removeGroup(cgroup, trouble);
 }
 
-function forget<T>(list: T[], item: T): void {
+async function removeGroup(cgroup: Cgroup, trouble: (what: string) => void): Promise<boolean> {
+  try {
+    if (await cgroup.remove()) return true;
+    trouble(': something in it would not die');
+  } catch (error) {
+    trouble(`: ${(error as Error).message}`);
+  }
+  return false;
+}
+
+/** false when it was not there any more. */
+function forget<T>(list: T[], item: T): boolean {
   const index = list.indexOf(item);
   if (index >= 0) list.splice(index, 1);
+  return index >= 0;
 }

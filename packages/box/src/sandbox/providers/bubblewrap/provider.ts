@@ -12,7 +12,7 @@ import { nativeProgram, writeProviderFiles } from './files.ts';
 import { findInterpreters } from './interpreters.ts';
 import { createLaunchers } from './launcher.ts';
 import { isUsable, layerStates } from './layers.ts';
-import { runOnce } from './run-once.ts';
+import { LostBeforeStart, runOnce } from './run-once.ts';
 import type { Architecture } from './syscalls.ts';
 import { claimUids } from './uids.ts';
 
@@ -28,6 +28,9 @@ export interface BubblewrapOptions {
   readonly paths: readonly string[];
   onWarning(message: string): void;
 }
+
+/** A launcher that somebody kills while it stands by may be taken before its end is known. */
+const startAttempts = 3;
 
 export async function openBubblewrap(options: BubblewrapOptions): Promise<Provider> {
   const [bwrap, interpreters] = await Promise.all([findBubblewrap(), findInterpreters(options.interpreters)]);
@@ -50,17 +53,28 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Provid
     program: nativeProgram('launch'),
     cgroups,
     standby: bwrap ? options.standby : 0,
-    onLeak: (name) => options.onWarning(`the cgroup of sandbox ${name} could not be removed`),
+    onTrouble: options.onWarning,
   });
 
   const run = async (request: RunRequest) => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await runIn(request);
+      } catch (error) {
+        // Nothing of it has run, so that a second launcher is not a second run.
+        if (!(error instanceof LostBeforeStart) || attempt === startAttempts || request.signal.aborted) throw error;
+      }
+    }
+  };
+
+  const runIn = async (request: RunRequest) => {
     const uid = uids.take();
     let launched: ReturnType<typeof launchers.take> | undefined;
     try {
       launched = launchers.take();
       const { memoryBytes, processes, cpu } = request.limits;
-      // One more for the guest itself.
-      launched.cgroup.limit({ memoryBytes, processes: processes + 1, cpu });
+      // Two more: bubblewrap, which waits outside, and the guest.
+      launched.cgroup.limit({ memoryBytes, processes: processes + 2, cpu });
       const cgroup = { memory: cgroups.available.has('memory'), pids: cgroups.available.has('pids') };
       const orders = launchOrders({ ids, uid, paths, skillFolder: request.skillFolder, limits: request.limits, cgroup });
       return await runOnce(launched, orders, request);
@@ -69,8 +83,9 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Provid
       throw new BoxError('sandbox_failed', `The sandbox could not be prepared: ${(error as Error).message}`, { cause: error });
     } finally {
       // The answer does not wait for the tear-down; the uid rests until it is done.
-      const gone = launched?.dispose() ?? Promise.resolve();
-      gone.catch((error: Error) => options.onWarning(`tear-down of a sandbox failed: ${error.message}`)).finally(() => uids.give(uid));
+      const gone = launched?.dispose() ?? Promise.resolve(true);
+      // A uid whose processes would not die is never given to another sandbox.
+      void gone.then((clean) => clean && uids.give(uid));
     }
   };
 
@@ -104,6 +119,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Provid
     sweep: () => cgroups.sweep(),
     async close() {
       await launchers.close();
+      cgroups.close();
       uids.close();
     },
   };

@@ -30,6 +30,9 @@ const wholeFileBytes = 256 * 1024;
 const outputName = 'output.json';
 const artifactPrefix = 'files/';
 
+/** The launcher was killed by somebody else before the guest was ready: nothing has run. */
+export class LostBeforeStart extends BoxError {}
+
 export async function runOnce(launched: Launched, orders: Buffer, request: RunRequest): Promise<RunResult> {
   const { limits, signal } = request;
   const { channel } = launched;
@@ -70,12 +73,14 @@ export async function runOnce(launched: Launched, orders: Buffer, request: RunRe
   let logBytes = 0;
   try {
     for await (const frame of readFrames(channel)) {
+      if (started === (frame.type === 'R')) throw new ProtocolViolation('a frame out of order');
       if (frame.type === 'R') {
         started = true;
         clearTimeout(startTimer);
         request.onStart?.();
         if (end === 'exited') after(limits.timeoutMs, () => stop('timeout'));
       } else if (frame.type === 'O' || frame.type === 'E') {
+        if (exit || frame.payload.length === 0) throw new ProtocolViolation('output out of order');
         logBytes += frame.payload.length;
         if (logBytes > limits.logBytes) throw new ProtocolViolation('more output than was asked for');
         request.onOutput(frame.type === 'O' ? 'stdout' : 'stderr', frame.payload);
@@ -90,7 +95,8 @@ export async function runOnce(launched: Launched, orders: Buffer, request: RunRe
       } else if (frame.type === '!') {
         complaint = frame.payload.toString('utf8');
         throw new ProtocolViolation(complaint);
-      } else if (await collector.take(frame)) break;
+      } else if (!exit) throw new ProtocolViolation('files before the end of the program');
+      else if (await collector.take(frame)) break;
     }
   } catch (error) {
     killAll();
@@ -105,6 +111,8 @@ export async function runOnce(launched: Launched, orders: Buffer, request: RunRe
 
   const outOfMemory = launched.cgroup.readOutOfMemoryKills() > 0;
   if (!exit && end === 'exited' && !outOfMemory) {
+    // A guest that has only closed its channel would live on, and its launcher with it.
+    killAll();
     await launched.ended;
     const said = launched.diagnostics();
     const what = stalled
@@ -112,7 +120,9 @@ export async function runOnce(launched: Launched, orders: Buffer, request: RunRe
       : started
         ? 'The sandbox ended without a report'
         : 'The sandbox could not be started';
-    throw new BoxError('sandbox_failed', said ? `${what}: ${said}` : `${what}.`);
+    const message = said ? `${what}: ${said}` : `${what}.`;
+    if (!started && !stalled && launched.process.signalCode) throw new LostBeforeStart('sandbox_failed', message);
+    throw new BoxError('sandbox_failed', message);
   }
   if (exit && end === 'exited' && !collector.complete && !outOfMemory)
     throw new BoxError('sandbox_failed', 'The sandbox ended while its files were collected.');
@@ -149,13 +159,17 @@ function createCollector({ limits, onArtifact }: RunRequest): Collector {
   let complete = false;
   let bytes = 0;
   let artifacts = 0;
+  let entries = 0;
   let entry: EntryReport | undefined;
   let left = 0;
-  let parts: Buffer[] = [];
+  let whole: Buffer = Buffer.alloc(0);
   let stream: { through: PassThrough; consumed: Promise<void> } | undefined;
 
   const begin = async (next: EntryReport): Promise<void> => {
     if (!isPlainPath(next.path)) throw new ProtocolViolation('an entry with an impossible path');
+    entries += 1;
+    // The guest was told how many it may send; one more says which file was too large.
+    if (entries > limits.artifacts + 2) throw new ProtocolViolation('more entries than were asked for');
     const isOutput = next.path === outputName;
     if (next.kind === 'x') {
       problem ??= isOutput ? 'output_too_large' : 'artifact_too_large';
@@ -176,7 +190,6 @@ function createCollector({ limits, onArtifact }: RunRequest): Collector {
     } else entry = next;
     seen.add(next.path);
     left = entry ? next.size : 0;
-    parts = [];
     if (entry?.kind === 'f' && !isOutput) {
       artifacts += 1;
       bytes += next.size;
@@ -190,15 +203,17 @@ function createCollector({ limits, onArtifact }: RunRequest): Collector {
         stream.consumed.catch(() => undefined);
       }
     }
+    if (entry?.kind === 'f' && !stream) whole = Buffer.alloc(next.size);
     if (entry && left === 0) await finish();
   };
 
   const add = async (chunk: Buffer): Promise<void> => {
     if (!entry || chunk.length > left || chunk.length === 0) throw new ProtocolViolation('data that was not announced');
+    if (entry.kind === 'f' && !stream) chunk.copy(whole, whole.length - left);
     left -= chunk.length;
     if (stream) {
       if (!stream.through.write(Buffer.from(chunk))) await Promise.race([drained(stream.through), stream.consumed]);
-    } else if (entry.kind === 'f') parts.push(Buffer.from(chunk));
+    }
     if (left === 0) await finish();
   };
 
@@ -211,7 +226,6 @@ function createCollector({ limits, onArtifact }: RunRequest): Collector {
       through.end();
       await consumed;
     } else if (done?.kind === 'f') {
-      const whole = Buffer.concat(parts);
       if (done.path === outputName) output = whole;
       else await onArtifact(done.path.slice(artifactPrefix.length), done.size, whole);
     }
