@@ -1,12 +1,15 @@
 // Builds the package: the bundle with esbuild, the launcher and the guest with the C compiler.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
+const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+// What npm installs stays outside, but for zod: its two hundred files take long to find, and every call of the CLI needs them.
+const bundled = ['zod'];
 const native = process.argv.includes('--native');
 
 mkdirSync(join(dist, 'native'), { recursive: true });
@@ -14,8 +17,7 @@ if (native || stale()) compileNative();
 if (!native) await bundle();
 
 async function bundle() {
-  for (const file of readdirSync(dist)) if (file.endsWith('.js') || file.endsWith('.map')) rmSync(join(dist, file));
-  await build({
+  const { metafile } = await build({
     entryPoints: { cli: join(root, 'src/cli/main.ts') },
     outdir: dist,
     bundle: true,
@@ -24,10 +26,16 @@ async function bundle() {
     platform: 'node',
     target: 'node20',
     sourcemap: true,
-    // Our own packages go into the bundle; what npm installs stays outside.
-    external: Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies),
+    // Shorter to read at every start; names stay, because the log shows them.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    external: Object.keys(dependencies).filter((name) => !bundled.includes(name)),
+    metafile: true,
     logLevel: 'warning',
   });
+  // Last, so that a call of the CLI during the build finds the old files or the new ones.
+  const made = new Set(Object.keys(metafile.outputs).map((path) => basename(path)));
+  for (const file of readdirSync(dist)) if (/\.js(\.map)?$/.test(file) && !made.has(file)) rmSync(join(dist, file));
 }
 
 function compileNative() {

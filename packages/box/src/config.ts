@@ -131,25 +131,47 @@ export interface ConfigSources {
   readonly cwd?: string;
 }
 
+export type SettingSource = 'flag' | 'environment' | '.env' | 'default';
+
 /** Flags win over the environment, the environment over `.env` beside the manifest, that over defaults. Blank counts as not given. */
-export function loadConfig({ flags = {}, env = process.env, cwd = process.cwd() }: ConfigSources = {}): Config {
+export function loadConfig(sources: ConfigSources = {}): Config {
+  return explainConfig(sources).config;
+}
+
+/** The configuration, and who gave each of its values. */
+export function explainConfig({ flags = {}, env = process.env, cwd = process.cwd() }: ConfigSources = {}): {
+  readonly config: Config;
+  readonly sources: ReadonlyMap<SettingName, SettingSource>;
+} {
   const start = resolve(cwd);
   const manifest = findManifest(given(flags.manifest) ?? given(env[settings.manifest.env]), start);
   const baseDir = manifest ? dirname(manifest) : start;
   const fileEnv = readDotEnv(join(baseDir, '.env'));
   const texts = new Map<SettingName, string | undefined>();
+  const sources = new Map<SettingName, SettingSource>();
   const values: Record<string, unknown> = {};
   for (const name of Object.keys(settings) as SettingName[]) {
     const { env: variable, schema } = settings[name];
-    const text = given(flags[name]) ?? given(env[variable]) ?? given(fileEnv[variable]);
+    const places = [
+      ['flag', flags[name]],
+      ['environment', env[variable]],
+      ['.env', fileEnv[variable]],
+    ] as const;
+    const [source, text] = places.find(([, candidate]) => given(candidate) !== undefined) ?? ['default', undefined];
     const parsed = schema.safeParse(text);
     if (!parsed.success) throw unusable(variable, parsed.error.issues.map((issue) => issue.message).join('; '));
     texts.set(name, text);
+    sources.set(name, source);
     values[name] = parsed.data;
   }
   const config = values as unknown as Settings;
   const stateRoot = resolve(baseDir, config.stateRoot ?? '.skillbox-state');
-  return { ...config, ...defaultsWithinMaxima(config, texts), manifest, baseDir, stateRoot };
+  return { config: { ...config, ...defaultsWithinMaxima(config, texts), manifest, baseDir, stateRoot }, sources };
+}
+
+/** NO_COLOR with any value means no colours (no-color.org), and a dumb terminal has none. */
+export function wantsColour(env: NodeJS.ProcessEnv = process.env): boolean {
+  return !env.NO_COLOR && env.TERM !== 'dumb';
 }
 
 /** Environment for a child server, so that it sees exactly this configuration's variables. */

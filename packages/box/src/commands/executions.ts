@@ -15,10 +15,9 @@ import {
   timestamp,
 } from '@skillbox/protocol';
 import { z } from 'zod';
-import { artifactsLink } from '../executions/links.ts';
-import { packArtifacts } from '../executions/tarball.ts';
-import type { ExecutionRow } from '../store/tables.ts';
 import type { Caller } from '../access/caller.ts';
+import { artifactsLink } from '../executions/links.ts';
+import type { ExecutionRow } from '../store/tables.ts';
 import { type CommandContext, command, Reply, type StreamEvent } from './command.ts';
 
 const one = z.object({ id: executionId });
@@ -151,7 +150,12 @@ export const executionCommands = [
     input: one,
     output: { kind: 'json', schema: page(artifact) },
     http: { method: 'GET', path: '/v1/executions/:id/files' },
-    cli: { words: 'exec files', args: ['id'], examples: ['skillbox exec files ID'] },
+    cli: {
+      words: 'exec files',
+      args: ['id'],
+      polished: true,
+      examples: ['skillbox exec files ID', 'skillbox exec files ID --download ./out'],
+    },
     async run({ box, caller }, { id }) {
       await box.executions.row(id, caller.tenant);
       return { items: await box.records.files(id), next_cursor: null };
@@ -169,8 +173,9 @@ export const executionCommands = [
     http: { method: 'GET', path: '/v1/executions/:id/files.tar.gz', signed: true },
     async run({ box, caller }, { id }) {
       await box.executions.row(id, tenantOf(caller));
-      const body = packArtifacts(await box.records.files(id), (digest) => box.store.blobs.get(digest));
-      return new Reply(body, { headers: { 'Content-Disposition': `attachment; filename="${id}.tar.gz"` } });
+      return new Reply(box.packArtifacts(await box.records.files(id)), {
+        headers: { 'Content-Disposition': `attachment; filename="${id}.tar.gz"` },
+      });
     },
   }),
 

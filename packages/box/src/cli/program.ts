@@ -1,0 +1,203 @@
+/** The commands as commander understands them: parsing and help texts. */
+
+import { BoxError } from '@skillbox/protocol';
+import { Argument, Command, type CommanderError, Option } from 'commander';
+import { version } from '../version.ts';
+import { type GlobalFlag, globalFlags } from './globals.ts';
+import { examplesText, formatHelp, subcommandTerm } from './help.ts';
+import type { Leaf } from './leaf.ts';
+import { familySummaries, groups, leaves } from './leaves.ts';
+import { createPaint } from './paint.ts';
+import { type Parameter, parametersOf } from './parameters.ts';
+
+/** What was typed, sorted out: which command, its fields, and the flags that every command has. */
+export interface Invocation {
+  readonly leaf: Leaf;
+  readonly given: ReadonlyMap<string, unknown>;
+  readonly globals: ReadonlyMap<string, unknown>;
+}
+
+export interface ProgramOptions {
+  readonly colour: boolean;
+  write(text: string): void;
+}
+
+/** undefined when help or version was asked for, and given. Throws `usage` for what is wrong. */
+export function parseInvocation(argv: readonly string[], options: ProgramOptions): Invocation | undefined {
+  let invocation: Invocation | undefined;
+  let said = '';
+  const hear = (text: string): void => {
+    said += text;
+  };
+  const program = createProgram(options, hear, (found) => {
+    invocation = found;
+  });
+  try {
+    program.parse([...argv], { from: 'user' });
+  } catch (error) {
+    if (!isCommanderError(error)) throw error;
+    // A group without a command: its help is what was missing.
+    if (error.code === 'commander.help') options.write(said);
+    else if (error.exitCode !== 0) throw usageError(error, argv);
+  }
+  return invocation;
+}
+
+function createProgram(
+  { colour, write }: ProgramOptions,
+  writeErr: (text: string) => void,
+  found: (invocation: Invocation) => void,
+): Command {
+  const paint = createPaint(colour);
+  const program = new Command('skillbox')
+    .description('The self-hosted box that AI agents live in: skills run in hardened sandboxes, over one API.')
+    .version(`skillbox ${version}`, '-V, --version', 'Print the version')
+    .helpOption('-h, --help', 'Show help')
+    .helpCommand('help [command]', 'Show help for a command')
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ writeOut: write, writeErr, getOutHasColors: () => colour })
+    .configureHelp({ formatHelp: (command, helper) => formatHelp(command, helper, paint), subcommandTerm })
+    .usage('<command> [flags]')
+    .addHelpText('after', examplesText(topExamples, paint));
+  addGlobals(program, globalFlags, new Set());
+  for (const { title, words } of groups) {
+    for (const word of words) {
+      const family = leaves.filter((leaf) => leaf.words.split(' ')[0] === word);
+      addFamily(program, word, family, paint, found).helpGroup(`${title}:`);
+    }
+  }
+  return program;
+}
+
+function addFamily(
+  program: Command,
+  word: string,
+  family: readonly Leaf[],
+  paint: ReturnType<typeof createPaint>,
+  found: (invocation: Invocation) => void,
+): Command {
+  const [only] = family;
+  if (only && only.words === word) return addLeaf(program, word, only, paint, found);
+  const group = program
+    .command(word)
+    .summary(familySummaries[word] ?? '')
+    .description(`${familySummaries[word] ?? ''}.`)
+    .usage('<command> [flags]')
+    .helpCommand(false);
+  addGlobals(group, globalFlags, new Set());
+  for (const leaf of family) addLeaf(group, leaf.words.split(' ')[1] ?? '', leaf, paint, found);
+  return group;
+}
+
+function addLeaf(
+  parent: Command,
+  name: string,
+  leaf: Leaf,
+  paint: ReturnType<typeof createPaint>,
+  found: (invocation: Invocation) => void,
+): Command {
+  const command = parent.command(name).summary(leaf.summary).description(describe(leaf));
+  command.usage([...leaf.args.map((arg) => (arg.endsWith('?') ? `[${arg.slice(0, -1)}]` : `<${arg}>`)), '[flags]'].join(' '));
+  const parameters = parametersOf(leaf);
+  for (const parameter of parameters) {
+    if (parameter.positional) command.addArgument(argumentOf(parameter));
+    else command.addOption(optionOf(parameter));
+  }
+  const own = new Set(parameters.filter(({ positional }) => !positional).map((parameter) => parameter.name));
+  addGlobals(
+    command,
+    globalFlags.filter((flag) => leaf.remote || !flag.remote),
+    own,
+  );
+  command.addHelpText('after', examplesText(leaf.examples, paint));
+  return command.action(() => {
+    found({ leaf, given: fieldsOf(command, parameters), globals: globalsOf(command, own) });
+  });
+}
+
+function describe({ summary, description }: Leaf): string {
+  return description ? `${summary}.\n\n${description}` : `${summary}.`;
+}
+
+function argumentOf({ name, required, description, choices }: Parameter): Argument {
+  const text = choices ? `${description}: ${choices.join(', ')}` : description;
+  return new Argument(required ? `<${name}>` : `[${name}]`, text);
+}
+
+function optionOf({ name, kind, on, placeholder, description, choices, fallback }: Parameter): Option {
+  const values = choices && kind === 'list' ? `. Of ${choices.join(', ')}` : '';
+  const text = `${description}${values}${fallback === undefined ? '' : ` (default: ${fallback})`}`;
+  if (kind === 'switch') return new Option(on ? `--no-${name}` : `--${name}`, text);
+  const option = new Option(`--${name} <${placeholder}>`, text);
+  return kind === 'list' ? option.argParser((item: string, before: string[] | undefined) => [...(before ?? []), item]) : option;
+}
+
+/** A command that has a flag of the same name keeps it, and the other is reached by its letter. */
+function addGlobals(command: Command, flags: readonly GlobalFlag[], taken: ReadonlySet<string>): void {
+  for (const { name, short, placeholder, description } of flags) {
+    const value = placeholder === undefined ? '' : ` <${placeholder}>`;
+    if (!taken.has(name))
+      command.addOption(new Option(`${short ? `-${short}, ` : ''}--${name}${value}`, description).helpGroup(globalTitle));
+    else if (short) command.addOption(new Option(`-${short}${value}`, description).helpGroup(globalTitle));
+  }
+}
+
+const globalTitle = 'Flags of every command:';
+
+function fieldsOf(command: Command, parameters: readonly Parameter[]): Map<string, unknown> {
+  const given = new Map<string, unknown>();
+  const positional = parameters.filter((parameter) => parameter.positional);
+  for (const [at, { field }] of positional.entries())
+    if (command.processedArgs[at] !== undefined) given.set(field, command.processedArgs[at]);
+  for (const { field, name, positional: isArgument } of parameters) {
+    const key = camelCase(name);
+    if (!isArgument && command.getOptionValueSource(key) === 'cli') given.set(field, command.getOptionValue(key));
+  }
+  return given;
+}
+
+/** From the top down: what stands nearest to the command wins. */
+function globalsOf(command: Command, taken: ReadonlySet<string>): Map<string, unknown> {
+  const given = new Map<string, unknown>();
+  const line: Command[] = [];
+  for (let at: Command | null = command; at; at = at.parent) line.unshift(at);
+  for (const at of line) {
+    for (const { name, short = '' } of globalFlags) {
+      const key = at === command && taken.has(name) ? short : camelCase(name);
+      if (key !== '' && at.getOptionValueSource(key) === 'cli') given.set(name, at.getOptionValue(key));
+    }
+  }
+  return given;
+}
+
+const camelCase = (name: string): string => name.replace(/-(\w)/g, (_dash, letter: string) => letter.toUpperCase());
+
+const topExamples = [
+  'skillbox up',
+  'skillbox skill push ./my-skill',
+  `skillbox run data-analysis --input '{"data":[1,2,3]}'`,
+  'skillbox doctor',
+];
+
+const isCommanderError = (error: unknown): error is CommanderError =>
+  error instanceof Error && 'exitCode' in error && String((error as CommanderError).code).startsWith('commander.');
+
+/** commander's sentence as ours: what is wrong, then what was probably meant. */
+function usageError(error: CommanderError, argv: readonly string[]): BoxError {
+  const [message = '', suggestion] = error.message
+    .replace(/^error: /, '')
+    .replaceAll(/\boption\b/g, 'flag')
+    .split('\n');
+  const meant = /Did you mean (?:one of )?(.+)\?/.exec(suggestion ?? '')?.[1];
+  const sentence = `${message.charAt(0).toUpperCase()}${message.slice(1).replace(/\.$/, '')}.`;
+  const words = argv.filter((word) => !word.startsWith('-')).slice(0, 2);
+  const near = leaves.some((leaf) => leaf.words === words.join(' '))
+    ? words.join(' ')
+    : leaves.some((leaf) => leaf.words === words[0])
+      ? words[0]
+      : undefined;
+  return new BoxError('usage', sentence, {
+    hint: meant ? `Did you mean ${meant}?` : `Run skillbox ${near ? `${near} ` : ''}--help for what there is.`,
+  });
+}

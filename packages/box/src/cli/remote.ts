@@ -1,0 +1,55 @@
+/** Commands of the registry as the shell sees them. */
+
+import type { z } from 'zod';
+import type { Command } from '../commands/command.ts';
+import { commands } from '../commands/registry.ts';
+import { filesPolish } from './files.ts';
+import { healthPolish } from './health.ts';
+import type { CliContext, Leaf, Outcome } from './leaf.ts';
+import { logsPolish } from './logs.ts';
+import { pushPolish } from './push.ts';
+import { runPolish } from './run.ts';
+import { viewOf } from './views.ts';
+
+/** What the CLI does with a command beyond flags in and a table out. */
+export interface Polish {
+  /** Where the command's own speaks of HTTP. */
+  readonly description?: string;
+  readonly input: z.ZodObject;
+  run(context: CliContext, input: Record<string, unknown>): Promise<Outcome>;
+}
+
+export const polished: Readonly<Record<string, Polish>> = {
+  'execution.create': runPolish,
+  'execution.files': filesPolish,
+  'execution.logs': logsPolish,
+  'skill.push': pushPolish,
+  'box.health': healthPolish,
+};
+
+/** Commands without words in the shell, and where their work is done there. */
+export const withoutFace: Readonly<Record<string, string>> = {
+  'execution.events': 'run --follow and exec logs --follow read it',
+  'execution.archive': 'exec files --download writes the files themselves',
+  'execution.file': 'run --download and exec files --download fetch with it',
+  'box.ready': 'health shows it',
+};
+
+export const remoteLeaves: readonly Leaf[] = commands.flatMap((command) => (command.cli ? [leafOf(command, command.cli)] : []));
+
+function leafOf(command: Command, cli: NonNullable<Command['cli']>): Leaf {
+  const { name, summary } = command;
+  const polish = polished[name];
+  const description = polish?.description ?? command.description;
+  return {
+    ...{ name, summary, words: cli.words, args: cli.args ?? [], examples: cli.examples, remote: true },
+    ...(description && { description }),
+    input: polish?.input ?? command.input,
+    run: polish?.run ?? ((context, input) => plainCall(context, command, input)),
+  };
+}
+
+async function plainCall({ client, io }: CliContext, command: Command, input: Record<string, unknown>): Promise<Outcome> {
+  const { body, text } = await client().call(command, input);
+  return { value: body ?? {}, ...(command.output.kind === 'json' && { raw: text }), text: viewOf(command.name, body, io, input) };
+}

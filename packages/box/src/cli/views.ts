@@ -1,0 +1,182 @@
+/** What people see of an answer. A command without a row here gets columns from its fields, so that none is unreadable. */
+
+import type {
+  ApiKey,
+  Artifact,
+  BoxEvent,
+  CreatedKey,
+  Execution,
+  ExecutionSummary,
+  Page,
+  SkillDetail,
+  SkillSummary,
+  Tenant,
+} from '@skillbox/protocol';
+import { formatDuration, formatSize } from '../units.ts';
+import { executionView } from './execution-view.ts';
+import type { Io } from './io.ts';
+import { oneLine, type Paint, printable, type Tone } from './paint.ts';
+import { type Column, formatFacts, formatTable } from './table.ts';
+import { ago } from './time.ts';
+
+type View = (body: never, io: Io, input: Record<string, unknown>) => string;
+
+export function viewOf(command: string, body: unknown, io: Io, input: Record<string, unknown> = {}): string {
+  const view = views[command];
+  if (view) return view(body as never, io, input);
+  return isPage(body) ? genericList(body, io) : genericFacts(body, io.paint);
+}
+
+const views: Record<string, View> = {
+  'skill.list': (page: Page<SkillSummary>, io) => list(page, skillColumns, io, 'No skills yet. Add one: skillbox skill push ./my-skill'),
+  'skill.search': (page: Page<SkillSummary>, io) => list(page, skillColumns, io, 'No skill has these words.'),
+  'skill.versions': (page: Page<SkillSummary>, io) => list(page, versionColumns, io, 'No versions.'),
+  'skill.show': skillView,
+  'skill.delete': (_nothing, _io, { name, version }) => `Deleted ${name} ${version}.`,
+  'execution.list': (page: Page<ExecutionSummary>, io) =>
+    list(page, executionColumns, io, 'No executions. Start one: skillbox run NAME --input JSON'),
+  'execution.get': (record: Execution, io) => executionView(record, io, { logs: true }),
+  'execution.cancel': (record: Execution, io) => executionView(record, io, { logs: false }),
+  'execution.files': (page: Page<Artifact>, io) => list(page, artifactColumns, io, 'This execution left no artifacts.'),
+  'key.create': createdKeyView,
+  'key.list': (page: Page<ApiKey>, io) => list(page, keyColumns, io, 'No keys.'),
+  'key.revoke': (key: ApiKey) => `Revoked ${key.id} (${oneLine(key.name)}). It does not work any more.`,
+  'tenant.list': (page: Page<Tenant>, io) => list(page, tenantColumns, io, 'No tenants.'),
+  'tenant.set': (tenant: Tenant, io) => list({ items: [tenant], next_cursor: null }, tenantColumns, io, ''),
+  'event.list': (page: Page<BoxEvent>, io) => list(page, eventColumns, io, 'Nothing happened.'),
+};
+
+export const statusTones: Record<string, Tone> = {
+  success: 'green',
+  running: 'cyan',
+  queued: 'cyan',
+  failed: 'red',
+  timeout: 'red',
+  cancelled: 'yellow',
+};
+
+const column = <T>(title: string, value: (item: T) => string, more: Partial<Column<T>> = {}): Column<T> => ({ title, value, ...more });
+const right = { right: true };
+
+const skillColumns: Column<SkillSummary>[] = [
+  column('NAME', (skill) => skill.name, { tone: () => 'bold' }),
+  column('VERSION', (skill) => skill.version),
+  column('RUNS ON', (skill) => skill.lang ?? 'instructions'),
+  column('DESCRIPTION', (skill) => skill.description),
+];
+
+const versionColumns: Column<SkillSummary>[] = [
+  column('VERSION', (skill) => skill.version, { tone: () => 'bold' }),
+  column('RUNS ON', (skill) => skill.lang ?? 'instructions'),
+  column('ADDED', (skill) => ago(skill.created_at)),
+  column('DESCRIPTION', (skill) => skill.description),
+];
+
+const executionColumns: Column<ExecutionSummary>[] = [
+  column('ID', (record) => record.execution_id),
+  column('STATUS', (record) => record.status, { tone: (record) => statusTones[record.status] }),
+  column('SKILL', (record) => `${record.skill_name} ${record.skill_version}`),
+  column('TOOK', (record) => (record.duration_ms === null ? '' : formatDuration(record.duration_ms)), right),
+  column('STARTED', (record) => ago(record.created_at)),
+  column('ERROR', (record) => record.error?.message ?? ''),
+];
+
+const artifactColumns: Column<Artifact>[] = [
+  column('PATH', (file) => file.path, { tone: () => 'bold' }),
+  column('SIZE', (file) => formatSize(file.size), right),
+  column('SHA-256', (file) => file.sha256),
+];
+
+const keyColumns: Column<ApiKey>[] = [
+  column('ID', (key) => key.id),
+  column('NAME', (key) => key.name, { tone: () => 'bold' }),
+  column('TENANT', (key) => key.tenant),
+  column('ACTOR', (key) => key.actor),
+  column('STATE', stateOf, { tone: (key) => (stateOf(key) === 'active' ? 'green' : 'dim') }),
+  column('LAST USED', (key) => (key.last_used_at ? ago(key.last_used_at) : 'never')),
+  column('SCOPES', (key) => key.scopes.join(',')),
+];
+
+const tenantColumns: Column<Tenant>[] = [
+  column('NAME', (tenant) => tenant.name, { tone: () => 'bold' }),
+  column('SLOTS', (tenant) => String(tenant.limits.slots), right),
+  column('REQUESTS/S', (tenant) => String(tenant.limits.requests_per_second), right),
+  column('USED', (tenant) => formatSize(tenant.storage_used_bytes), right),
+  column('STORAGE', (tenant) => formatSize(tenant.limits.storage_bytes), right),
+  column('DECLARED IN', (tenant) => (tenant.declared ? 'manifest' : 'database')),
+];
+
+const eventColumns: Column<BoxEvent>[] = [
+  column('TIME', (event) => event.time.replace('T', ' ').replace(/\.\d+Z$/, 'Z')),
+  column('TYPE', (event) => event.type, { tone: () => 'bold' }),
+  column('SUBJECT', (event) => `${event.subject.type}:${event.subject.id}`),
+  column('TENANT', (event) => event.tenant),
+  column('BY', (event) => `${event.actor.kind}:${event.actor.id}`),
+];
+
+function stateOf(key: ApiKey): string {
+  if (key.revoked_at) return 'revoked';
+  if (!key.expires_at) return 'active';
+  return Date.parse(key.expires_at) < Date.now() ? 'expired' : 'active';
+}
+
+function list<T>(page: Page<T>, columns: readonly Column<T>[], { paint, width }: Io, empty: string): string {
+  if (page.items.length === 0) return empty;
+  const more = page.next_cursor === null ? '' : `\n\n${paint('dim', `More: add --cursor ${page.next_cursor}`)}`;
+  return formatTable(page.items, columns, { paint, width }) + more;
+}
+
+function createdKeyView(key: CreatedKey, { paint }: Io): string {
+  const facts = formatFacts(
+    [
+      ['id', key.id],
+      ['tenant', key.tenant],
+      ['actor', key.actor],
+      ['scopes', key.scopes.join(', ')],
+      ['expires', key.expires_at ?? 'never'],
+    ],
+    paint,
+  );
+  return `${paint('bold', key.key)}\n\n${facts}\n\nKeep the key now: it is not stored and cannot be shown again.`;
+}
+
+function skillView(skill: SkillDetail, { paint }: Io): string {
+  const facts = formatFacts(
+    [
+      ['description', oneLine(skill.description)],
+      ['runs on', skill.lang ? `${skill.lang}, ${skill.entrypoint ?? ''}` : 'nothing: instructions to read'],
+      ['timeout', skill.timeout_ms === null ? undefined : formatDuration(skill.timeout_ms)],
+      ['memory', skill.resources.memory_bytes === null ? undefined : formatSize(skill.resources.memory_bytes)],
+      ['cpu', skill.resources.cpu === null ? undefined : String(skill.resources.cpu)],
+      ['license', skill.license ? oneLine(skill.license) : undefined],
+      ['files', `${skill.files.length}, ${formatSize(skill.size)}`],
+      ['added', ago(skill.created_at)],
+    ],
+    paint,
+  );
+  const parts = [`${paint('bold', skill.name)} ${skill.version}\n${facts}`];
+  if (skill.input_schema) parts.push(`${paint('dim', 'Input')}\n${printable(JSON.stringify(skill.input_schema, null, 2))}`);
+  if (skill.output_schema) parts.push(`${paint('dim', 'Output')}\n${printable(JSON.stringify(skill.output_schema, null, 2))}`);
+  if (skill.instructions) parts.push(`${paint('dim', 'Instructions')}\n${printable(skill.instructions).trimEnd()}`);
+  return parts.join('\n\n');
+}
+
+const isPage = (body: unknown): body is Page<Record<string, unknown>> => Array.isArray((body as { items?: unknown } | undefined)?.items);
+
+function genericList(page: Page<Record<string, unknown>>, io: Io): string {
+  const fields = Object.entries(page.items[0] ?? {}).filter(([, value]) => value === null || typeof value !== 'object');
+  const columns = fields.map(([name]) =>
+    column<Record<string, unknown>>(name.replaceAll('_', ' ').toUpperCase(), (item) => String(item[name] ?? '')),
+  );
+  return list(page, columns, io, 'Nothing here.');
+}
+
+function genericFacts(body: unknown, paint: Paint): string {
+  if (body === undefined) return 'Done.';
+  if (body === null || typeof body !== 'object') return printable(String(body));
+  const text = (value: unknown): string => oneLine(typeof value === 'string' ? value : JSON.stringify(value));
+  return formatFacts(
+    Object.entries(body).map(([name, value]) => [name.replaceAll('_', ' '), value === null ? '-' : text(value)] as const),
+    paint,
+  );
+}

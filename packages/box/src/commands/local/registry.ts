@@ -1,0 +1,9 @@
+/** Every command that needs no running box, once. */
+
+import { boxCommands } from './box.ts';
+import type { LocalCommand } from './command.ts';
+import { completionCommands } from './completion.ts';
+import { configCommands } from './config.ts';
+import { skillAuthorCommands } from './skills.ts';
+
+export const localCommands: readonly LocalCommand[] = [...boxCommands, ...skillAuthorCommands, ...configCommands, ...completionCommands];
