@@ -120,7 +120,8 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: Json): 
   for (const [name, definition] of Object.entries($defs ?? {})) components[name] = repoint(definition as Json);
   const id = schema.meta()?.id;
   if (id === undefined) return repoint(own);
-  components[id] = repoint(own);
+  // A schema that has a name may come as a pointer to itself among the definitions: then it is there already.
+  if (own.$ref === undefined) components[id] = repoint(own);
   return { $ref: `#/components/schemas/${id}` };
 }
 
