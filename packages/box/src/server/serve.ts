@@ -59,7 +59,7 @@ export async function startServer(config: Config, log: Logger = createLog(config
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     await box.executions.drain(config.drainTimeout);
     // Those who waited for a run still have to read its record, and the database has to be there for it.
-    await Promise.race([closed, closeWhenIdle(server)]);
+    await closeWhenIdle(server, closed);
     server.closeAllConnections();
     await closed;
     await box.stop();
@@ -77,9 +77,11 @@ export async function startServer(config: Config, log: Logger = createLog(config
 }
 
 /** Closes connections as they finish their answers, for as long as a slow reader may take. */
-async function closeWhenIdle(server: Server): Promise<void> {
-  for (const end = Date.now() + answerGraceMs; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20)))
-    server.closeIdleConnections();
+async function closeWhenIdle(server: Server, closed: Promise<void>): Promise<void> {
+  const late = new Promise<'late'>((resolve) => setTimeout(resolve, answerGraceMs, 'late').unref());
+  const nudge = setInterval(() => server.closeIdleConnections(), 20);
+  await Promise.race([closed, late]);
+  clearInterval(nudge);
 }
 
 function listenError(error: NodeJS.ErrnoException, { bind, port }: Config): Error {
