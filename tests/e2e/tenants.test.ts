@@ -1,0 +1,318 @@
+/** Two tenants and every route: what is A's does not exist for B, and no answer tells otherwise. */
+
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ApiKey, type CreatedKey, type Execution, type Scope, scopes } from '@skillbox/protocol';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Command } from '../../packages/box/src/commands/command.ts';
+import { commands } from '../../packages/box/src/commands/registry.ts';
+import { type RequestOptions, startTestBox, type TestBox } from '../support/box.ts';
+import { echoSkill, shellSkill, zipOf } from './wire.ts';
+
+const allScopes = scopes.filter((scope): scope is Scope => scope !== 'admin');
+let box: TestBox;
+let keyA: string;
+let keyB: string;
+let keyIdA: string;
+let done: Execution;
+let running: string;
+let stateOfA: unknown;
+
+beforeAll(async () => {
+  box = await startTestBox();
+  keyA = await box.newKey('tenant-a', [...allScopes]);
+  keyB = await box.newKey('tenant-b', [...allScopes]);
+  const { body } = await box.json<{ items: ApiKey[] }>('/v1/keys?tenant=tenant-a');
+  keyIdA = body.items[0]?.id ?? '';
+  await box.push(shellSkill('private', { description: 'A secretive thing.' }), keyA);
+  done = await box.run(
+    'private',
+    { env: { RUN: 'echo secret; echo data > "$SANDBOX_FILES_DIR/a.txt"; echo 1 > "$SANDBOX_OUTPUT"' } },
+    keyA,
+  );
+  const started = await box.json<Execution>('/v1/executions', {
+    body: { skill: 'private', env: { RUN: 'echo live; sleep 60' }, wait: false },
+    key: keyA,
+  });
+  running = started.body.execution_id;
+  await delay(200);
+  stateOfA = await snapshotOfA();
+});
+afterAll(async () => {
+  await box.json(`/v1/executions/${running}/cancel`, { method: 'POST', key: keyA });
+  await box.stop();
+});
+
+/** Whatever B does, this stays the same. */
+async function snapshotOfA(): Promise<unknown> {
+  const read = async (path: string) => (await box.json(path, { key: keyA })).body;
+  const { kysely } = box.box.store.database;
+  return {
+    skills: await read('/v1/skills'),
+    versions: await read('/v1/skills/private/versions'),
+    executions: await read('/v1/executions'),
+    usage: await kysely.selectFrom('tenant_usage').selectAll().where('tenant', '=', 'tenant-a').execute(),
+    keys: await kysely.selectFrom('api_keys').select(['id', 'revoked_at']).where('tenant', '=', 'tenant-a').execute(),
+    limits: box.box.tenants.limits('tenant-a'),
+  };
+}
+
+interface Call {
+  readonly params?: Record<string, string>;
+  readonly query?: string;
+  readonly options?: RequestOptions;
+}
+
+interface Case {
+  /** A's own thing, by its true name. */
+  theirs(): Call | Promise<Call>;
+  /** The same call for something that is nobody's. */
+  absent(): Call | Promise<Call>;
+  /** What B gets for both. `own`: B's own answer, checked by `check`. */
+  readonly outcome: 404 | 403 | 'own' | 'public';
+  check?(body: unknown, status: number): void;
+}
+
+const executionCase = (path: Record<string, string> = {}, ids = (): [string, string] => [done.execution_id, randomUUID()]): Case => ({
+  theirs: () => ({ params: { id: ids()[0], ...path } }),
+  absent: () => ({ params: { id: ids()[1], ...path } }),
+  outcome: 404,
+});
+const namedSkill = (name: string, version: string): Call => ({ params: { name, version } });
+const empty = (body: unknown): void => expect(body).toEqual({ items: [], next_cursor: null });
+const upload = async (files: Record<string, string>): Promise<Call> => ({
+  options: { body: new Uint8Array(await zipOf(files)), headers: { 'Content-Type': 'application/zip' } },
+});
+
+/** One for each command: a new route without one fails. */
+const cases: Record<string, Case> = {
+  // The same name and version as A's, with other content: B knows nothing of a conflict.
+  'skill.push': {
+    theirs: () => upload(echoSkill('private')),
+    absent: () => upload(echoSkill('nobodys')),
+    outcome: 'own',
+    check: (_body, status) => expect(status).toBe(201),
+  },
+  'skill.list': { theirs: () => ({}), absent: () => ({}), outcome: 'own', check: empty },
+  'skill.search': {
+    theirs: () => ({ query: 'q=secretive' }),
+    absent: () => ({ query: 'q=zebra' }),
+    outcome: 'own',
+    check: empty,
+  },
+  'skill.versions': { theirs: () => ({ params: { name: 'private' } }), absent: () => ({ params: { name: 'nobodys' } }), outcome: 404 },
+  'skill.show': { theirs: () => namedSkill('private', '1.0.0'), absent: () => namedSkill('nobodys', '1.0.0'), outcome: 404 },
+  'skill.delete': { theirs: () => namedSkill('private', '1.0.0'), absent: () => namedSkill('nobodys', '1.0.0'), outcome: 404 },
+  'execution.create': {
+    theirs: () => ({ options: { body: { skill: 'private' } } }),
+    absent: () => ({ options: { body: { skill: 'nobodys' } } }),
+    outcome: 404,
+  },
+  'execution.list': {
+    theirs: () => ({ query: 'skill=private' }),
+    absent: () => ({ query: 'skill=nobodys' }),
+    outcome: 'own',
+    check: empty,
+  },
+  'execution.get': executionCase(),
+  'execution.logs': executionCase(),
+  'execution.events': executionCase({}, () => [running, randomUUID()]),
+  'execution.cancel': executionCase({}, () => [running, randomUUID()]),
+  'execution.files': executionCase(),
+  'execution.archive': executionCase(),
+  'execution.file': executionCase({ path: 'a.txt' }),
+  'key.create': {
+    theirs: () => ({ options: { body: { name: 'mine', tenant: 'tenant-a' } } }),
+    absent: () => ({ options: { body: { name: 'mine', tenant: 'nobodys' } } }),
+    outcome: 403,
+  },
+  'key.list': { theirs: () => ({ query: 'tenant=tenant-a' }), absent: () => ({ query: 'tenant=nobodys' }), outcome: 403 },
+  'key.revoke': { theirs: () => ({ params: { id: keyIdA } }), absent: () => ({ params: { id: 'key_0000000000000000' } }), outcome: 403 },
+  'tenant.list': { theirs: () => ({}), absent: () => ({}), outcome: 403 },
+  'tenant.set': {
+    theirs: () => ({ params: { name: 'tenant-a' }, options: { body: { slots: 1 } } }),
+    absent: () => ({ params: { name: 'nobodys' }, options: { body: { slots: 1 } } }),
+    outcome: 403,
+  },
+  'event.list': {
+    theirs: () => ({ query: `subject=execution:${done.execution_id}` }),
+    absent: () => ({ query: `subject=execution:${randomUUID()}` }),
+    outcome: 403,
+  },
+  'box.health': { theirs: () => ({}), absent: () => ({}), outcome: 'public' },
+  'box.ready': { theirs: () => ({}), absent: () => ({}), outcome: 'public' },
+};
+
+const named = commands.map((command) => [command.name, command] as const);
+const guarded = named.filter(([, command]) => command.scope !== null);
+
+function caseOf(command: Command): Case {
+  const found = cases[command.name];
+  if (!found) throw new Error(`${command.name} has no case: say here what another tenant may see of it.`);
+  return found;
+}
+
+async function call(command: Command, { params = {}, query, options = {} }: Call, more: RequestOptions) {
+  const path = command.http.path.replace(/:(\w+)\*?/g, (_, name: string) => params[name] ?? `unset-${name}`);
+  return box.json(query ? `${path}?${query}` : path, {
+    method: command.http.method,
+    ...options,
+    ...more,
+    headers: { ...options.headers, ...more.headers },
+  });
+}
+
+/** An answer without what must differ: the request id, and the name that was asked for. */
+function comparable(answer: { status: number; body: unknown; headers: Headers }, { params = {}, options = {} }: Call): unknown {
+  const asked = [params.id, params.name, (options.body as { skill?: string })?.skill].filter((name) => name !== undefined);
+  let text = JSON.stringify(answer.body);
+  for (const name of asked) text = text.replaceAll(name, 'NAME');
+  const { request_id: _id, ...body } = JSON.parse(text) as Record<string, unknown>;
+  const headers = [...answer.headers].filter(([name]) => !['date', 'x-request-id', 'content-length'].includes(name));
+  return { status: answer.status, body, headers };
+}
+
+/** The answer to A's thing; fails when it differs from the answer to nobody's. */
+async function indistinguishable(command: Command, more: RequestOptions) {
+  const { theirs, absent } = caseOf(command);
+  const [existing, missing] = [await theirs(), await absent()];
+  const answer = await call(command, existing, more);
+  expect(comparable(answer, existing)).toEqual(comparable(await call(command, missing, more), missing));
+  return answer;
+}
+
+it('covers every command, and nothing that is none', () => {
+  expect(Object.keys(cases).sort()).toEqual(commands.map(({ name }) => name).sort());
+});
+
+describe.each(named)('%s', (_name, command) => {
+  const { outcome, check } = cases[command.name] ?? {};
+
+  it('tells B nothing of what is A’s', async () => {
+    if (outcome === 'own') {
+      const answer = await call(command, await caseOf(command).theirs(), { key: keyB });
+      expect(answer.status).toBeLessThan(300);
+      check?.(answer.body, answer.status);
+    } else {
+      const { status } = await indistinguishable(command, { key: keyB });
+      expect(status).toBe(outcome === 'public' ? 200 : outcome);
+    }
+    expect(await snapshotOfA()).toEqual(stateOfA);
+    // So that the next route finds B as empty as this one did.
+    if (command.name === 'skill.push') await box.request('/v1/skills/private/1.0.0', { method: 'DELETE', key: keyB });
+  });
+});
+
+it('lets A do with its own what B could not, so that the cases above can fail', async () => {
+  for (const [, command] of named.filter(
+    ([name]) => cases[name]?.outcome === 404 && !['skill.delete', 'execution.cancel', 'execution.events'].includes(name),
+  )) {
+    const { params, ...rest } = await caseOf(command).theirs();
+    const path = command.http.path.replace(/:(\w+)\*?/g, (_, key: string) => params?.[key] ?? '');
+    const { headers, body } = rest.options ?? {};
+    const response = await box.request(path, {
+      method: command.http.method,
+      key: keyA,
+      ...(headers && { headers }),
+      ...(body !== undefined && { body }),
+    });
+    expect([command.name, response.status]).toEqual([command.name, 200]);
+    await response.arrayBuffer();
+  }
+  stateOfA = await snapshotOfA();
+});
+
+describe('without a good key', () => {
+  const bad: Record<string, string | null> = { none: null, wrong: `sk-${'0'.repeat(48)}`, malformed: 'sk-nonsense', empty: '' };
+  beforeAll(async () => {
+    const create = async (more: object) =>
+      (await box.json<CreatedKey>('/v1/keys', { body: { name: 'short', tenant: 'tenant-a', scopes: ['admin'], ...more } })).body;
+    const revoked = await create({});
+    expect(await box.json('/v1/skills', { key: revoked.key })).toMatchObject({ status: 200 });
+    expect(await box.json(`/v1/keys/${revoked.id}`, { method: 'DELETE' })).toMatchObject({
+      status: 200,
+      body: { revoked_at: expect.any(String) },
+    });
+    const expired = await create({ expires_in: '1ms' });
+    await delay(5);
+    Object.assign(bad, { revoked: revoked.key, expired: expired.key });
+    stateOfA = await snapshotOfA();
+  });
+
+  it.each(guarded)('%s is 401, the same for every reason and whatever exists', async (_name, command) => {
+    for (const key of Object.values(bad)) {
+      const answer = await indistinguishable(command, { key });
+      expect(answer).toMatchObject({ status: 401, body: { error: 'unauthorized' } });
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      expect(answer.body).not.toHaveProperty('details');
+    }
+    const { request_id: _a, ...wrong } = (await indistinguishable(command, { key: bad.wrong })).body as Record<string, unknown>;
+    for (const reason of ['revoked', 'expired', 'malformed']) {
+      const { request_id: _b, ...other } = (await indistinguishable(command, { key: bad[reason] ?? '' })).body as Record<string, unknown>;
+      expect(other).toEqual(wrong);
+    }
+    expect(await snapshotOfA()).toEqual(stateOfA);
+  });
+
+  it('other schemes are 401 too, and the E2B spelling of a key is the key', async () => {
+    for (const Authorization of [`Basic ${keyA}`, keyA, `Bearer  ${keyA}`, `Bearer ${keyA} x`])
+      expect(await box.json('/v1/skills', { key: null, headers: { Authorization } })).toMatchObject({ status: 401 });
+    expect(await box.json('/v1/skills', { key: keyA.replace('sk-', 'e2b_') })).toMatchObject({ status: 200 });
+  });
+});
+
+describe('without the scope', () => {
+  it.each(guarded)('%s is 403, whatever exists', async (_name, command) => {
+    const others = allScopes.filter((scope) => scope !== command.scope);
+    for (const tenant of ['tenant-a', 'tenant-b']) {
+      const key = await box.newKey(tenant, [...others]);
+      const answer = await indistinguishable(command, { key });
+      expect(answer).toMatchObject({ status: 403, body: { error: 'forbidden', message: expect.stringContaining(command.scope ?? '') } });
+    }
+    const { keys: _before, ...before } = stateOfA as Record<string, unknown>;
+    const { keys: _after, ...after } = (await snapshotOfA()) as Record<string, unknown>;
+    expect(after).toEqual(before);
+  });
+});
+
+describe('X-Tenant-ID', () => {
+  it.each(guarded)('%s: another tenant’s name is 403, one that exists or not', async (_name, command) => {
+    const there = await call(command, await caseOf(command).theirs(), { key: keyB, headers: { 'X-Tenant-ID': 'tenant-a' } });
+    const nowhere = await call(command, await caseOf(command).theirs(), { key: keyB, headers: { 'X-Tenant-ID': 'nobodys' } });
+    for (const answer of [there, nowhere]) expect(answer).toMatchObject({ status: 403, body: { error: 'tenant_mismatch' } });
+    expect(comparable(there, {})).toEqual(comparable(nowhere, {}));
+  });
+
+  it('of one’s own changes nothing, and administrators act for whom they name', async () => {
+    expect(await box.json('/v1/skills', { key: keyA, headers: { 'X-Tenant-ID': 'tenant-a' } })).toMatchObject({ status: 200 });
+    const asA = { 'X-Tenant-ID': 'tenant-a' };
+    expect(await box.json(`/v1/executions/${done.execution_id}`, { headers: asA })).toMatchObject({ status: 200 });
+    expect(await box.json(`/v1/executions/${done.execution_id}`)).toMatchObject({ status: 404 });
+    expect(await box.json('/v1/skills', { headers: { 'X-Tenant-ID': '../x' } })).toMatchObject({ status: 400 });
+  });
+});
+
+it('gives no tenant a way to guess: ids of executions and keys are random', async () => {
+  const ids = await Promise.all(Array.from({ length: 5 }, async () => (await box.run('private', {}, keyA)).execution_id));
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-/);
+  expect(new Set(ids.map((id) => id.slice(0, 8))).size).toBe(5);
+});
+
+it('stores of a key only its hash, shows it once, and keeps it out of audit and lists', async () => {
+  const { body } = await box.json<CreatedKey>('/v1/keys', { body: { name: 'once', tenant: 'tenant-a' } });
+  expect(body.key).toMatch(/^sk-[0-9a-f]{48}$/);
+  const { kysely } = box.box.store.database;
+  const stored = JSON.stringify([
+    await kysely.selectFrom('api_keys').selectAll().execute(),
+    await kysely.selectFrom('events').selectAll().execute(),
+  ]);
+  const listed = JSON.stringify((await box.json('/v1/keys?limit=500')).body);
+  for (const text of [stored, listed]) {
+    expect(text).toContain(body.id);
+    expect(text).not.toContain(body.key.slice(3));
+  }
+  expect((await box.json('/v1/skills', { key: body.key })).status).toBe(200);
+  const { items } = (await box.json<{ items: ApiKey[] }>('/v1/keys?tenant=tenant-a')).body;
+  expect(items[0]).toMatchObject({ id: body.id, name: 'once', actor: 'agt', revoked_at: null, expires_at: null });
+  expect(Date.parse(items[0]?.last_used_at ?? '')).toBeGreaterThan(Date.now() - 10_000);
+});
