@@ -12,7 +12,13 @@ export function packArtifacts(files: readonly Artifact[], open: (digest: string)
   pipeline(archive, gzip, () => undefined);
   const fill = async (): Promise<void> => {
     for (const { path, size, sha256 } of files) {
-      await finished(await open(sha256), archive.entry({ name: path, size, mode: 0o644, mtime: new Date(0) }));
+      const source = await open(sha256);
+      try {
+        // Throws when the reader has gone away in the meantime.
+        await finished(source, archive.entry({ name: path, size, mode: 0o644, mtime: new Date(0) }));
+      } finally {
+        source.destroy();
+      }
     }
     archive.finalize();
   };
