@@ -61,6 +61,11 @@ describe.each(['x64', 'arm64'] as const)('seccomp filter on %s', (architecture) 
     expect(families).toEqual([1, 2, 10, 16]);
   });
 
+  it('allows pairs of local sockets only', () => {
+    const families = Array.from({ length: 64 }, (_, family) => family).filter((family) => call('socketpair', family) === ALLOW);
+    expect(families).toEqual([1]);
+  });
+
   it('kills a call made through another architecture', () => {
     expect(evaluate(program, 0, 0x40000003, [])).toBe(KILL);
   });

@@ -27,7 +27,7 @@ const allowed = `
   sched_setscheduler sched_yield seccomp select semctl semget semop semtimedop sendfile sendmmsg sendmsg sendto
   setfsgid setfsuid setgid setgroups setitimer setpgid setpriority setregid setresgid setresuid setreuid setrlimit
   set_robust_list setsid setsockopt set_tid_address setuid setxattr shmat shmctl shmdt shmget shutdown sigaltstack
-  signalfd signalfd4 socketpair splice stat statfs statx symlink symlinkat sync sync_file_range syncfs sysinfo tee tgkill
+  signalfd signalfd4 splice stat statfs statx symlink symlinkat sync sync_file_range syncfs sysinfo tee tgkill
   time timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime
   timerfd_settime times tkill truncate umask uname unlink unlinkat utime utimensat utimes vfork wait4 waitid write writev
 `;
@@ -40,6 +40,7 @@ const ENOSYS = 38;
 const namespaceFlags = 0x7e020080; // NEWTIME NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET
 const forbiddenIoctls = [0x5412, 0x541c]; // TIOCSTI TIOCLINUX: typing into the terminal of somebody else
 const socketFamilies = [1, 2, 10, 16]; // UNIX INET INET6 NETLINK; VSOCK is not bound by a network namespace
+const pairFamilies = [1]; // UNIX; a pair of another family would be made, and its module loaded, before it is refused
 const personalities = [0, 0xffffffff];
 const auditArch: Record<Architecture, number> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 const x32Bit = 0x40000000;
@@ -72,6 +73,7 @@ export function filterProgram(architecture: Architecture): Instruction[] {
     program.push(...when(number, [load(offsets.argument(1)), ...refuseValues(forbiddenIoctls), returns.allow]));
   }
   for (const number of numberOf('socket')) program.push(...when(number, [load(offsets.argument(0)), ...allowValues(socketFamilies)]));
+  for (const number of numberOf('socketpair')) program.push(...when(number, [load(offsets.argument(0)), ...allowValues(pairFamilies)]));
   for (const number of numberOf('personality')) program.push(...when(number, [load(offsets.argument(0)), ...allowValues(personalities)]));
   for (const [low, high] of ranges(allowed.trim().split(/\s+/).flatMap(numberOf))) {
     program.push(jump(op.jge, low, 0, 2), jump(op.jgt, high, 1, 0), returns.allow);
