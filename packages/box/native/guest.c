@@ -297,11 +297,17 @@ static char kind_of(mode_t mode) {
   return 'd';
 }
 
+/* What is left behind counts as well: the names alone could flood the host. */
+static void announce_left(struct budget *b, char kind, const char *path) {
+  if (b->files == 0) b->why = 1;
+  else { b->files--; announce(b, kind, 0, path); }
+}
+
 static void send_file(struct budget *b, int dir, const char *name, const char *path) {
   struct stat info;
   int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    announce(b, '!', 0, path);
+    announce_left(b, '!', path);
     if (fd >= 0) close(fd);
     return;
   }
@@ -330,14 +336,12 @@ static void send_tree(struct budget *b, int dir, const char *prefix, int depth) 
     if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
     int n = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "/" : "", entry->d_name);
     if (n < 0 || (size_t)n >= sizeof path) { b->why = 1; break; }
-    if (fstatat(dir, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) announce(b, '!', 0, path);
+    if (fstatat(dir, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) announce_left(b, '!', path);
     else if (S_ISREG(info.st_mode)) send_file(b, dir, entry->d_name, path);
-    else if (!S_ISDIR(info.st_mode)) {
-      if (b->files == 0) b->why = 1;
-      else { b->files--; announce(b, kind_of(info.st_mode), 0, path); }
-    } else {
+    else if (!S_ISDIR(info.st_mode)) announce_left(b, kind_of(info.st_mode), path);
+    else {
       int child = depth < MAX_DEPTH ? openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-      if (child < 0) announce(b, '!', 0, path);
+      if (child < 0) announce_left(b, '!', path);
       else send_tree(b, child, path, depth + 1);
     }
   }

@@ -76,10 +76,13 @@ export function parseExit(payload: Buffer): ExitReport {
   return {
     code: payload.readInt32LE(0),
     signal: payload.readInt32LE(4),
-    cpuMs: Number((payload.readBigUInt64LE(8) + payload.readBigUInt64LE(16)) / 1000n),
-    peakBytes: Number(payload.readBigUInt64LE(24)) * 1024,
+    cpuMs: recordable((payload.readBigUInt64LE(8) + payload.readBigUInt64LE(16)) / 1000n),
+    peakBytes: recordable(payload.readBigUInt64LE(24) * 1024n),
   };
 }
+
+/** A database column would refuse more, and the record could never be written. */
+const recordable = (value: bigint): number => Math.min(Number(value), Number.MAX_SAFE_INTEGER);
 
 export interface EntryReport {
   readonly kind: string;
