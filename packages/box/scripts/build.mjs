@@ -1,41 +1,82 @@
 // Builds the package: the bundle with esbuild, the launcher and the guest with the C compiler.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-// What npm installs stays outside, but for zod: its two hundred files take long to find, and every call of the CLI needs them.
-const bundled = ['zod'];
 const native = process.argv.includes('--native');
+
+// What npm installs stays outside, but for what every call of the CLI needs: one small file each instead of two hundred.
+const vendored = ['commander', 'zod'];
+const fromVendor = {
+  name: 'from-vendor',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: new RegExp(`^(${vendored.join('|')})$`) }, ({ path }) => ({ path: `./vendor-${path}.js`, external: true })),
+};
+// zod brings its messages in fifty languages, half of its size; ours are English.
+const englishOnly = {
+  name: 'english-only',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: `export { default as en } from './en.js';` })),
+};
+
+const common = {
+  absWorkingDir: root,
+  outdir: dist,
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  write: false,
+  logLevel: 'warning',
+};
 
 mkdirSync(join(dist, 'native'), { recursive: true });
 if (native || stale()) compileNative();
 if (!native) await bundle();
 
 async function bundle() {
-  const { metafile } = await build({
-    entryPoints: { cli: join(root, 'src/cli/main.ts') },
-    outdir: dist,
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    sourcemap: true,
-    // Shorter to read at every start; names stay, because the log shows them.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    external: Object.keys(dependencies).filter((name) => !bundled.includes(name)),
-    metafile: true,
-    logLevel: 'warning',
-  });
-  // Last, so that a call of the CLI during the build finds the old files or the new ones.
-  const made = new Set(Object.keys(metafile.outputs).map((path) => basename(path)));
-  for (const file of readdirSync(dist)) if (/\.js(\.map)?$/.test(file) && !made.has(file)) rmSync(join(dist, file));
+  const results = await Promise.all([
+    build({
+      ...common,
+      entryPoints: { cli: 'src/cli/main.ts', 'help-pages': 'src/cli/help-pages.ts' },
+      splitting: true,
+      sourcemap: true,
+      // Shorter to read at every start; names stay, because the log shows them.
+      minifyWhitespace: true,
+      minifySyntax: true,
+      external: Object.keys(dependencies),
+      plugins: [fromVendor],
+    }),
+    build({
+      ...common,
+      entryPoints: Object.fromEntries(vendored.map((name) => [`vendor-${name}`, name])),
+      minify: true,
+      banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` },
+      plugins: [englishOnly],
+    }),
+  ]);
+  // The entry comes last, and each file whole: a call of the CLI during a build finds the old files or the new ones.
+  const files = results.flatMap(({ outputFiles }) => outputFiles).sort((one, other) => isEntry(one.path) - isEntry(other.path));
+  for (const { path, contents } of files) writeWhole(path, contents);
+  const { helpPages } = await import(pathToFileURL(join(dist, 'help-pages.js')).href);
+  writeWhole(join(dist, 'help.json'), Buffer.from(JSON.stringify(helpPages())));
+  const made = new Set(files.map(({ path }) => basename(path)));
+  for (const file of readdirSync(dist)) if (/\.js(\.map)?$/.test(file) && !made.has(file)) rmSync(join(dist, file), { force: true });
+}
+
+function isEntry(path) {
+  return Number(basename(path) === 'cli.js');
+}
+
+function writeWhole(path, contents) {
+  if (existsSync(path) && readFileSync(path).equals(contents)) return;
+  writeFileSync(`${path}.${process.pid}`, contents);
+  renameSync(`${path}.${process.pid}`, path);
 }
 
 function compileNative() {

@@ -125,9 +125,9 @@ const packages = { python: 'python3', node: 'nodejs', bash: 'bash' } as const;
 function interpreterChecks(provider: Provider): Check[] {
   return languages.map((language) => {
     const found = provider.interpreter(language);
-    if (found) return ok(language, `${found.path} ${found.version}`);
+    if (found) return ok(`${language} skills`, `${found.path} ${found.version}`);
     // Skills in the other languages run all the same.
-    return warn(language, 'no interpreter where a sandbox can see it', `sudo apt-get install -y ${packages[language]}`);
+    return warn(`${language} skills`, 'no interpreter where a sandbox can see it', `sudo apt-get install -y ${packages[language]}`);
   });
 }
 

@@ -1,7 +1,6 @@
 /** Calls a box: any command of the registry by its HTTP face. Nothing here knows a particular command. */
 
-import type { IncomingMessage, RequestOptions } from 'node:http';
-import { request as httpRequest } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { BoxError, type ErrorCode, isErrorCode } from '@skillbox/protocol';
 import type { Command, StreamEvent } from '../commands/command.ts';
 import type { Connection } from './connection.ts';
@@ -134,7 +133,7 @@ async function exchange(
     agent: false,
     ...(options.signal && { signal: options.signal }),
   };
-  const request = base.protocol === 'https:' ? (await import('node:https')).request : httpRequest;
+  const { request } = base.protocol === 'https:' ? await import('node:https') : await import('node:http');
   const silenceMs = options.silenceMs ?? defaultSilenceMs;
   return new Promise((resolve, reject) => {
     let answered = false;
@@ -150,7 +149,7 @@ async function exchange(
 }
 
 async function writeBody(
-  outgoing: ReturnType<typeof httpRequest>,
+  outgoing: ClientRequest,
   body: Buffer | undefined,
   onUpload: CallOptions['onUpload'],
   isAnswered: () => boolean,

@@ -1,9 +1,7 @@
 /** One call of the CLI, from words to exit code. */
 
 import { exitCodes } from '@skillbox/protocol';
-import { loadConfig, wantsColour } from '../config.ts';
-import { createClient } from './client.ts';
-import { findConnection } from './connection.ts';
+import type { loadConfig } from '../config.ts';
 import { exitCodeOf, failureBody, failureText } from './failure.ts';
 import { settingsOf, wantsJson } from './globals.ts';
 import { createIo, type Io } from './io.ts';
@@ -14,17 +12,16 @@ import { decode } from './parameters.ts';
 import { type Invocation, parseInvocation } from './program.ts';
 
 export async function execute(argv: readonly string[]): Promise<number> {
-  const colour = wantsColour();
+  const colour = (process.stdout.isTTY || process.stderr.isTTY) === true && (await import('../config.ts')).wantsColour();
   let json = asksForJson(argv);
   try {
-    const invocation = parseInvocation(argv, {
-      colour: colour && process.stdout.isTTY === true,
-      write: (text) => void process.stdout.write(text),
-    });
+    const invocation = parseInvocation(argv, (text) => void process.stdout.write(text));
     if (!invocation) return exitCodes.ok;
     json = wantsJson(invocation.globals);
     const io = createIo({ json, colour });
-    const outcome = await invocation.leaf.run(contextOf(invocation, io), decode(invocation.leaf, invocation.given));
+    const input = decode(invocation.leaf, invocation.given);
+    const { loadConfig } = await import('../config.ts');
+    const outcome = await invocation.leaf.run(contextOf(invocation, io, loadConfig), input);
     io.progress.clear();
     print(outcome, io);
     return outcome.exit ?? exitCodes.ok;
@@ -38,10 +35,16 @@ export async function execute(argv: readonly string[]): Promise<number> {
   }
 }
 
-function contextOf({ globals }: Invocation, io: Io): CliContext {
+function contextOf({ globals }: Invocation, io: Io, load: typeof loadConfig): CliContext {
   const flags = settingsOf(globals);
-  const config: CliContext['config'] = (more = {}) => loadConfig({ flags: { ...flags, ...more } });
-  return { io, flags, config, leaves, client: () => createClient(findConnection(config())) };
+  const config: CliContext['config'] = (more = {}) => load({ flags: { ...flags, ...more } });
+  return {
+    ...{ io, flags, config, leaves },
+    async client() {
+      const [{ createClient }, { findConnection }] = await Promise.all([import('./client.ts'), import('./connection.ts')]);
+      return createClient(findConnection(config()));
+    },
+  };
 }
 
 function print({ value, raw, text }: Outcome, io: Io): void {

@@ -16,7 +16,7 @@ export const filesPolish = {
   input,
   async run({ client, io }: CliContext, given: Record<string, unknown>): Promise<Outcome> {
     const { id, download } = input.parse(given);
-    const box = client();
+    const box = await client();
     const { body, text } = await box.call(commandNamed('execution.files'), { id });
     const view = viewOf('execution.files', body, io);
     if (download === undefined) return { value: body, raw: text, text: view };

@@ -22,7 +22,7 @@ interface Readiness {
 export const healthPolish = {
   input: z.object({}),
   async run({ client, io }: CliContext): Promise<Outcome> {
-    const box = client();
+    const box = await client();
     const health = (await box.call(commandNamed('box.health'), {})).body as Health;
     const readiness = (await box.call(commandNamed('box.ready'), {}, { accept: [503] })).body as Readiness;
     const ready = readiness.status === 'ok';

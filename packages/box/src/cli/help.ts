@@ -1,9 +1,8 @@
 /** Help texts: what a command does, what it takes, how it looks in use. Commands come before flags. */
 
 import type { Command, Help } from 'commander';
-import type { Paint } from './paint.ts';
 
-export function formatHelp(command: Command, helper: Help, paint: Paint): string {
+export function formatHelp(command: Command, helper: Help): string {
   const width = helper.padWidth(command, helper);
   const row = (term: string, text: string): string => helper.formatItem(term, width, text, helper);
   const groupsOf = <T>(items: readonly T[], titleOf: (item: T) => string): Map<string, T[]> => {
@@ -11,8 +10,8 @@ export function formatHelp(command: Command, helper: Help, paint: Paint): string
     for (const item of items) groups.set(titleOf(item), [...(groups.get(titleOf(item)) ?? []), item]);
     return groups;
   };
-  const section = (title: string, rows: readonly string[]): string[] => (rows.length > 0 ? [paint('bold', title), ...rows, ''] : []);
-  const lines = [`${paint('bold', 'Usage:')} ${helper.commandUsage(command)}`, ''];
+  const section = (title: string, rows: readonly string[]): string[] => (rows.length > 0 ? [title, ...rows, ''] : []);
+  const lines = [`Usage: ${helper.commandUsage(command)}`, ''];
   const description = helper.commandDescription(command);
   if (description) lines.push(helper.boxWrap(description, helper.helpWidth ?? 80), '');
   lines.push(
@@ -51,6 +50,6 @@ export function subcommandTerm(command: Command): string {
   return [command.name(), ...args].join(' ');
 }
 
-export function examplesText(examples: readonly string[], paint: Paint): string {
-  return `\n${paint('bold', 'Examples:')}\n${examples.map((example) => `  ${example}`).join('\n')}`;
+export function examplesText(examples: readonly string[]): string {
+  return `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`;
 }

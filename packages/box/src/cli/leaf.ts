@@ -28,7 +28,8 @@ export interface CliContext {
   config(more?: Flags): Config;
   /** The flags of this call that are settings, for who passes them on. */
   readonly flags: Flags;
-  client(): Client;
+  /** The box that the flags name; a promise, because most of what it takes is loaded only now. */
+  client(): Promise<Client>;
   /** All commands, for who describes them. */
   readonly leaves: readonly Leaf[];
 }

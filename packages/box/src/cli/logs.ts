@@ -16,12 +16,13 @@ export const logsPolish = {
   input,
   async run({ client, io }: CliContext, given: Record<string, unknown>): Promise<Outcome> {
     const { id, follow } = input.parse(given);
+    const box = await client();
     if (!follow) {
-      const { text } = await client().call(commandNamed('execution.logs'), { id });
+      const { text } = await box.call(commandNamed('execution.logs'), { id });
       const shown = io.width === undefined ? text : printable(text);
       return { value: { execution_id: id, logs: text }, text: shown };
     }
-    const events = followExecution(client(), id);
+    const events = followExecution(box, id);
     if (!io.json) {
       await showOutput(events, io);
       return {};

@@ -7,7 +7,6 @@ import { type GlobalFlag, globalFlags } from './globals.ts';
 import { examplesText, formatHelp, subcommandTerm } from './help.ts';
 import type { Leaf } from './leaf.ts';
 import { familySummaries, groups, leaves } from './leaves.ts';
-import { createPaint } from './paint.ts';
 import { type Parameter, parametersOf } from './parameters.ts';
 
 /** What was typed, sorted out: which command, its fields, and the flags that every command has. */
@@ -17,38 +16,39 @@ export interface Invocation {
   readonly globals: ReadonlyMap<string, unknown>;
 }
 
-export interface ProgramOptions {
-  readonly colour: boolean;
-  write(text: string): void;
-}
-
-/** undefined when help or version was asked for, and given. Throws `usage` for what is wrong. */
-export function parseInvocation(argv: readonly string[], options: ProgramOptions): Invocation | undefined {
+/** undefined when help or version was asked for, and written. Throws `usage` for what is wrong. */
+export function parseInvocation(argv: readonly string[], write: (text: string) => void): Invocation | undefined {
   let invocation: Invocation | undefined;
   let said = '';
-  const hear = (text: string): void => {
-    said += text;
-  };
-  const program = createProgram(options, hear, (found) => {
-    invocation = found;
+  const program = createProgram({
+    argv,
+    write,
+    complain(text) {
+      said += text;
+    },
+    found(result) {
+      invocation = result;
+    },
   });
   try {
     program.parse([...argv], { from: 'user' });
   } catch (error) {
     if (!isCommanderError(error)) throw error;
     // A group without a command: its help is what was missing.
-    if (error.code === 'commander.help') options.write(said);
+    if (error.code === 'commander.help') write(said);
     else if (error.exitCode !== 0) throw usageError(error, argv);
   }
   return invocation;
 }
 
-function createProgram(
-  { colour, write }: ProgramOptions,
-  writeErr: (text: string) => void,
-  found: (invocation: Invocation) => void,
-): Command {
-  const paint = createPaint(colour);
+interface Making {
+  readonly argv: readonly string[];
+  write(text: string): void;
+  complain(text: string): void;
+  found(invocation: Invocation): void;
+}
+
+function createProgram(making: Making): Command {
   const program = new Command('skillbox')
     .description('The self-hosted box that AI agents live in: skills run in hardened sandboxes, over one API.')
     .version(`skillbox ${version}`, '-V, --version', 'Print the version')
@@ -56,29 +56,21 @@ function createProgram(
     .helpCommand('help [command]', 'Show help for a command')
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ writeOut: write, writeErr, getOutHasColors: () => colour })
-    .configureHelp({ formatHelp: (command, helper) => formatHelp(command, helper, paint), subcommandTerm })
+    .configureOutput({ writeOut: making.write, writeErr: making.complain, getOutHelpWidth: () => 80, getErrHelpWidth: () => 80 })
+    .configureHelp({ formatHelp, subcommandTerm })
     .usage('<command> [flags]')
-    .addHelpText('after', examplesText(topExamples, paint));
+    .addHelpText('after', examplesText(topExamples));
   addGlobals(program, globalFlags, new Set());
   for (const { title, words } of groups) {
-    for (const word of words) {
-      const family = leaves.filter((leaf) => leaf.words.split(' ')[0] === word);
-      addFamily(program, word, family, paint, found).helpGroup(`${title}:`);
-    }
+    for (const word of words) addFamily(program, word, making).helpGroup(`${title}:`);
   }
   return program;
 }
 
-function addFamily(
-  program: Command,
-  word: string,
-  family: readonly Leaf[],
-  paint: ReturnType<typeof createPaint>,
-  found: (invocation: Invocation) => void,
-): Command {
+function addFamily(program: Command, word: string, making: Making): Command {
+  const family = leaves.filter((leaf) => leaf.words.split(' ')[0] === word);
   const [only] = family;
-  if (only && only.words === word) return addLeaf(program, word, only, paint, found);
+  if (only && only.words === word) return addLeaf(program, word, only, making);
   const group = program
     .command(word)
     .summary(familySummaries[word] ?? '')
@@ -86,19 +78,22 @@ function addFamily(
     .usage('<command> [flags]')
     .helpCommand(false);
   addGlobals(group, globalFlags, new Set());
-  for (const leaf of family) addLeaf(group, leaf.words.split(' ')[1] ?? '', leaf, paint, found);
+  for (const leaf of family) addLeaf(group, leaf.words.split(' ')[1] ?? '', leaf, making);
   return group;
 }
 
-function addLeaf(
-  parent: Command,
-  name: string,
-  leaf: Leaf,
-  paint: ReturnType<typeof createPaint>,
-  found: (invocation: Invocation) => void,
-): Command {
-  const command = parent.command(name).summary(leaf.summary).description(describe(leaf));
-  command.usage([...leaf.args.map((arg) => (arg.endsWith('?') ? `[${arg.slice(0, -1)}]` : `<${arg}>`)), '[flags]'].join(' '));
+function addLeaf(parent: Command, name: string, leaf: Leaf, { argv, found }: Making): Command {
+  const args = leaf.args.map((arg) => (arg.endsWith('?') ? `[${arg.slice(0, -1)}]` : `<${arg}>`));
+  const command = parent
+    .command(name)
+    .summary(leaf.summary)
+    .description(describe(leaf))
+    .usage([...args, '[flags]'].join(' '));
+  // Flags of thirty commands take time to make; this call needs those of one.
+  if (!leaf.words.split(' ').every((word) => argv.includes(word))) {
+    for (const arg of args) command.argument(arg);
+    return command;
+  }
   const parameters = parametersOf(leaf);
   for (const parameter of parameters) {
     if (parameter.positional) command.addArgument(argumentOf(parameter));
@@ -110,10 +105,8 @@ function addLeaf(
     globalFlags.filter((flag) => leaf.remote || !flag.remote),
     own,
   );
-  command.addHelpText('after', examplesText(leaf.examples, paint));
-  return command.action(() => {
-    found({ leaf, given: fieldsOf(command, parameters), globals: globalsOf(command, own) });
-  });
+  command.addHelpText('after', examplesText(leaf.examples));
+  return command.action(() => found({ leaf, given: fieldsOf(command, parameters), globals: globalsOf(command, own) }));
 }
 
 function describe({ summary, description }: Leaf): string {

@@ -26,7 +26,7 @@ export const pushPolish = {
     const failure = lintFailure(path, findings);
     if (findings.length > 0 && !io.json) io.note(findingsText(findings, path, io.paint));
     if (failure) throw failure;
-    const { body, text } = await client().call(
+    const { body, text } = await (await client()).call(
       commandNamed('skill.push'),
       { archive },
       {

@@ -50,6 +50,6 @@ function leafOf(command: Command, cli: NonNullable<Command['cli']>): Leaf {
 }
 
 async function plainCall({ client, io }: CliContext, command: Command, input: Record<string, unknown>): Promise<Outcome> {
-  const { body, text } = await client().call(command, input);
+  const { body, text } = await (await client()).call(command, input);
   return { value: body ?? {}, ...(command.output.kind === 'json' && { raw: text }), text: viewOf(command.name, body, io, input) };
 }

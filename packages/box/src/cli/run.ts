@@ -1,6 +1,5 @@
 /** skillbox run: starts an execution, waits for it or shows it live, and brings its artifacts home. */
 
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError, type Execution, executionRequest, isFinal } from '@skillbox/protocol';
 import { z } from 'zod';
@@ -51,16 +50,16 @@ export const runPolish = {
       throw new BoxError('usage', '--no-wait does not go together with --follow or --download.', { hint: 'Leave --no-wait out.' });
     }
     const request = await requestFrom(flags);
-    const client = context.client();
+    const client = await context.client();
     // With a key the request can be sent again: after a broken connection, and to learn the id of what is to be cancelled.
-    const key = flags.idempotency_key ?? `cli-${randomUUID()}`;
+    const key = flags.idempotency_key ?? `cli-${crypto.randomUUID()}`;
     const submit = (wait: boolean): Promise<Answer> => submitOnce(client, { ...request, wait }, key);
     if (!flags.wait) return outcome(context, await submit(false), { logs: false });
 
-    const interrupts = onInterrupt(() => void cancel(context, submit));
+    const interrupts = onInterrupt(() => void cancel(client, context.io, submit));
     const waiting = flags.follow ? undefined : showWaiting(context, flags.skill);
     try {
-      const answer = flags.follow ? await followToEnd(context, await submit(false)) : await submit(true);
+      const answer = flags.follow ? await followToEnd(client, context.io, await submit(false)) : await submit(true);
       waiting?.stop();
       const record = answer.body as Execution;
       const { download } = flags;
@@ -89,11 +88,11 @@ async function submitOnce(client: Client, request: Record<string, unknown>, idem
   }
 }
 
-async function followToEnd({ client, io }: CliContext, accepted: Answer): Promise<Answer> {
+async function followToEnd(client: Client, io: CliContext['io'], accepted: Answer): Promise<Answer> {
   const { execution_id: id, status } = accepted.body as Execution;
-  if (!isFinal(status)) await showOutput(followExecution(client(), id), io);
+  if (!isFinal(status)) await showOutput(followExecution(client, id), io);
   // The last event comes a moment before the record is written.
-  return untilFinal(client(), id);
+  return untilFinal(client, id);
 }
 
 async function untilFinal(client: Client, id: string): Promise<Answer> {
@@ -104,11 +103,11 @@ async function untilFinal(client: Client, id: string): Promise<Answer> {
   }
 }
 
-async function cancel({ client, io }: CliContext, submit: (wait: boolean) => Promise<Answer>): Promise<void> {
+async function cancel(client: Client, io: CliContext['io'], submit: (wait: boolean) => Promise<Answer>): Promise<void> {
   io.note('Cancelling. Press Ctrl-C again to leave at once.');
   try {
     const { execution_id: id } = (await submit(false)).body as Execution;
-    await client().call(commandNamed('execution.cancel'), { id }, { silenceMs: 0 });
+    await client.call(commandNamed('execution.cancel'), { id }, { silenceMs: 0 });
   } catch (error) {
     // It ended by itself in the meantime; its record is on the way.
     if (error instanceof BoxError && error.code === 'already_finished') return;
