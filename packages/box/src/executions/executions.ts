@@ -27,7 +27,7 @@ import { isWaiting, type Slot, type Slots } from './slots.ts';
 export interface Executions {
   /** Accepted when it resolves; the id is what everything else takes. */
   start(caller: Caller, request: ExecutionRequest, idempotencyKey?: string): Promise<string>;
-  /** Resolves when it has ended, here or on another host. */
+  /** Resolves when it has ended, here or on another host; rejects with unavailable when its end is known and cannot be written. */
   ended(id: string, signal: AbortSignal): Promise<void>;
   get(id: string, tenant: string | undefined, filesUrl: (id: string) => string): Promise<Execution>;
   row(id: string, tenant: string | undefined): Promise<ExecutionRow>;
@@ -70,6 +70,8 @@ interface Active {
 /** Told to all hosts when an execution ends or should be cancelled. */
 const channel = 'executions';
 const pollMs = 500;
+/** How long a caller waits for the record of what has ended. */
+const unwrittenPatienceMs = 10_000;
 /** How long a stopping server still tries to write the ends of executions. */
 const recordGraceMs = 5000;
 
@@ -209,7 +211,11 @@ export function createExecutions(parts: ExecutionsParts): Executions {
 
     async ended(id, signal) {
       const local = active.get(id);
-      if (local) return Promise.race([local.done, aborted(signal)]);
+      if (local) {
+        const over = Promise.race([local.done, aborted(signal)]).then(() => true);
+        while (!(await Promise.race([over, tick()]))) refuseIfUnwritten(id, local.run);
+        return;
+      }
       let wake = (): void => undefined;
       const stop = database.listen(channel, () => wake());
       try {
@@ -331,6 +337,17 @@ const emptyRow = {
 const cancelledInQueue = bareFinish('cancelled', { code: 'cancelled', message: 'It was cancelled while it waited.' });
 const lostOnItsWay = { code: 'unavailable', message: 'The database did not answer when its turn came; it did not run.' } as const;
 const stoppedInQueue = { code: 'interrupted', message: 'The server stopped before it ran.' } as const;
+
+/** Who waits is told after a while; the record is written when it can be. */
+function refuseIfUnwritten(id: string, run: Run | undefined): void {
+  if (!run?.unwritten || performance.now() - run.unwritten.since < unwrittenPatienceMs) return;
+  throw new BoxError('unavailable', `It has ended, and its record cannot be written yet: ${run.unwritten.error.message}`, {
+    retryAfter: 5,
+    details: { execution_id: id },
+  });
+}
+
+const tick = (): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), 1000).unref());
 
 function requireReady(provider: ExecutionsParts['provider']): void {
   if (provider.report.ready) return;

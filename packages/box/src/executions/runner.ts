@@ -32,6 +32,8 @@ export interface Run {
   readonly live: LiveLog;
   /** Resolves when the end is written. */
   readonly done: Promise<void>;
+  /** There while its end is known and cannot be written: since when, by performance.now(), and why. */
+  readonly unwritten: { readonly since: number; readonly error: Error } | undefined;
 }
 
 type RowIdentity = Pick<ExecutionRow, 'id' | 'tenant' | 'host' | 'actor'>;
@@ -45,13 +47,23 @@ export function startRun(parts: RunnerParts, row: RowIdentity, plan: Plan, signa
     const finish = await runToEnd(parts, row, plan, signal, live, started);
     live.close(finish.status);
     // Retried for as long as it takes: what ran must not be lost because the database was away.
-    const written = await persist(parts, row, { ...finish, log: live.entries });
+    const since = performance.now();
+    const written = await persist(parts, row, { ...finish, log: live.entries }, (error) => {
+      unwritten = { since, error };
+    });
     if (!written) parts.log.warn({ execution: row.id }, 'the record was closed by another host before this one could');
     if (live.spooled) rmSync(spool, { force: true });
     parts.metrics.executions.inc({ status: finish.status, lang: plan.lang });
     parts.metrics.executionSeconds.observe({ lang: plan.lang }, (performance.now() - started) / 1000);
   };
-  return { live, done: finishRun() };
+  let unwritten: Run['unwritten'];
+  return {
+    live,
+    done: finishRun(),
+    get unwritten() {
+      return unwritten;
+    },
+  };
 }
 
 async function runToEnd(
@@ -110,13 +122,24 @@ function noteLosses(result: RunResult, plan: Plan, live: LiveLog): void {
 }
 
 /** Tries for as long as it takes; false when somebody else has closed the record. */
-export async function persist({ records, log }: Pick<RunnerParts, 'records' | 'log'>, row: RowIdentity, finish: Finish): Promise<boolean> {
+export async function persist(
+  { records, log }: Pick<RunnerParts, 'records' | 'log'>,
+  row: RowIdentity,
+  finish: Finish,
+  onTrouble: (error: Error) => void = () => undefined,
+): Promise<boolean> {
+  let writable = finish;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await records.finish(row, finish);
+      return await records.finish(row, writable);
     } catch (error) {
       log.error({ execution: row.id, err: error, attempt }, 'the end of an execution could not be written');
+      onTrouble(error as Error);
+      // An outage passes. What the database will not take however often it is asked must not hold its slot for ever.
+      if (attempt === 5 && !(error instanceof BoxError)) writable = bareFinish('failed', unwritableEnd);
       await new Promise((resolve) => setTimeout(resolve, Math.min(100 * 2 ** attempt, 5000)));
     }
   }
 }
+
+const unwritableEnd = { code: 'internal', message: 'It ran, and its record could not be stored; the server log has the cause.' } as const;
