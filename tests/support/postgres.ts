@@ -16,9 +16,13 @@ export interface TestPostgres {
   createDatabase(): Promise<string>;
   /** Cuts every connection to the database; optionally only those of LISTENers. */
   cutConnections(dsn: string, only?: 'listeners'): Promise<number>;
+  query(dsn: string, text: string): Promise<void>;
   /** Stands still without closing anything, as behind a broken network. */
   freeze(): void;
   thaw(): void;
+  /** Shuts the server down; the data and the port stay. */
+  halt(): Promise<void>;
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -44,9 +48,18 @@ export async function startPostgres(programs: string): Promise<TestPostgres> {
     { ...user, env, cwd: folder },
   );
   const port = await freePort();
-  const server = spawnServer(programs, data, port, { ...user, env, cwd: folder });
   const output: string[] = [];
-  server.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
+  const launch = (): ChildProcess => {
+    const started = spawnServer(programs, data, port, { ...user, env, cwd: folder });
+    started.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
+    return started;
+  };
+  let server = launch();
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const exited = server.exitCode === null ? once(server, 'exit') : undefined;
+    server.kill(signal);
+    await exited;
+  };
 
   const kill = () => {
     server.kill('SIGQUIT');
@@ -71,13 +84,20 @@ export async function startPostgres(programs: string): Promise<TestPostgres> {
       );
       return rowCount ?? 0;
     },
+    async query(dsn, text) {
+      await withClient(dsn, (client) => client.query(text));
+    },
     freeze: () => signalTree(server, 'SIGSTOP'),
     thaw: () => signalTree(server, 'SIGCONT'),
+    // Fast: it ends what its clients are doing and tells them so.
+    halt: () => end('SIGINT'),
+    async restart() {
+      server = launch();
+      await untilReady(dsnOf('postgres'), server, output);
+    },
     async stop() {
       process.off('exit', kill);
-      const exited = server.exitCode === null ? once(server, 'exit') : undefined;
-      server.kill('SIGQUIT');
-      await exited;
+      await end('SIGQUIT');
       rmSync(folder, { recursive: true, force: true });
     },
   };
