@@ -1,12 +1,14 @@
 /** Writes the documents that are made from code; with --check it only says which are stale, and fails if any is. */
 
 import { join } from 'node:path';
+import { renderCli } from './docs/cli.ts';
 import { renderConfiguration, renderEnvExample } from './docs/configuration.ts';
 import { type GeneratedFile, refresh } from './docs/generated-file.ts';
 import { renderManifest, renderManifestSchema } from './docs/manifest.ts';
 
 const files: readonly GeneratedFile[] = [
   { file: '.env.example', render: renderEnvExample },
+  { file: 'docs/cli.md', render: renderCli },
   { file: 'docs/configuration.md', render: renderConfiguration },
   { file: 'docs/manifest.md', render: renderManifest },
   { file: 'docs/schema/skillbox.schema.json', render: renderManifestSchema },

@@ -50,8 +50,11 @@ const marks: Record<Execution['status'], readonly [string, Tone]> = {
   queued: ['…', 'cyan'],
 };
 
+/** Whose advice is to read the log, which stands right below. */
+const plain: ReadonlySet<string> = new Set(['exit_nonzero', 'killed_by_signal', 'cancelled']);
+
 function errorLines(error: NonNullable<Execution['error']>, paint: Paint): string {
-  const hint = isErrorCode(error.code) ? errorKinds[error.code].hint : undefined;
+  const hint = isErrorCode(error.code) && !plain.has(error.code) ? errorKinds[error.code].hint : undefined;
   return `${oneLine(error.message)} ${paint('dim', `(${error.code})`)}${hint ? `\n${paint('dim', hint)}` : ''}`;
 }
 

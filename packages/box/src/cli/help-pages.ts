@@ -1,6 +1,7 @@
 /** Every help text there is, by the words of its command. The build writes them into a file, so that --help loads nothing. */
 
-import { familySummaries, leaves } from './leaves.ts';
+import { familySummaries } from './families.ts';
+import { leaves } from './leaves.ts';
 import { parseInvocation } from './program.ts';
 
 export function helpPages(): Record<string, string> {

@@ -3,10 +3,11 @@
 import { BoxError } from '@skillbox/protocol';
 import { Argument, Command, type CommanderError, Option } from 'commander';
 import { version } from '../version.ts';
+import { familySummaries, groups } from './families.ts';
 import { type GlobalFlag, globalFlags } from './globals.ts';
 import { examplesText, formatHelp, subcommandTerm } from './help.ts';
 import type { Leaf } from './leaf.ts';
-import { familySummaries, groups, leaves } from './leaves.ts';
+import { leaves } from './leaves.ts';
 import { type Parameter, parametersOf } from './parameters.ts';
 
 /** What was typed, sorted out: which command, its fields, and the flags that every command has. */

@@ -132,5 +132,5 @@ function outcome({ io }: CliContext, { body, text }: Answer, view: Parameters<ty
   // What was shown live is not shown again.
   const visible = shown ? { ...record, logs: '' } : record;
   const failed = isFinal(record.status) && record.status !== 'success';
-  return { value: record, raw: text, text: executionView(visible, io, view), exit: failed ? 1 : 0 };
+  return { value: record, raw: text, text: `${shown ? '\n' : ''}${executionView(visible, io, view)}`, exit: failed ? 1 : 0 };
 }

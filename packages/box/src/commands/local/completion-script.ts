@@ -1,5 +1,6 @@
 /** Completion scripts, written from the list of commands. They hold words only: completing never starts skillbox. */
 
+import { familySummaries } from '../../cli/families.ts';
 import { globalFlags } from '../../cli/globals.ts';
 import type { Leaf } from '../../cli/leaf.ts';
 import { parametersOf } from '../../cli/parameters.ts';
@@ -38,7 +39,7 @@ function placesOf(leaves: readonly Leaf[]): Place[] {
     const [first = '', second] = words.split(' ');
     const top = groups.get('') ?? [];
     const isNew = top.every(({ word }) => word !== first);
-    if (isNew) top.push({ word: first, description: second === undefined ? summary : `Commands about ${first}` });
+    if (isNew) top.push({ word: first, description: second === undefined ? summary : (familySummaries[first] ?? '') });
     if (second !== undefined) groups.set(first, [...(groups.get(first) ?? []), { word: second, description: summary }]);
   }
   const branches = [...groups].map(([words, commands]) => ({

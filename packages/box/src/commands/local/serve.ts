@@ -16,7 +16,7 @@ export async function serve({ config: load, io }: CliContext, flags: Flags): Pro
   const server = await startServer(config);
   const key = adminKeyFile(config.stateRoot);
   if (io.json) io.print(JSON.stringify({ url: server.url, pid: process.pid, state_root: config.stateRoot, admin_key_file: key }));
-  else io.print(`The box is up at ${server.url}\nAdmin key: ${key}\nStop it with Ctrl-C.`);
+  else io.print(`The box is up at ${server.url}\nAdmin key: ${key}${io.width === undefined ? '' : '\nStop it with Ctrl-C.'}`);
   await interrupted;
   await server.stop();
   interrupts.stop();

@@ -1,0 +1,18 @@
+/** How the first words of commands are grouped and described. */
+
+/** By group, in the order of the help text. */
+export const groups: readonly { readonly title: string; readonly words: readonly string[] }[] = [
+  { title: 'The box', words: ['up', 'down', 'serve', 'health', 'doctor'] },
+  { title: 'Skills', words: ['skill', 'run', 'exec'] },
+  { title: 'Access', words: ['key', 'tenant', 'events'] },
+  { title: 'More', words: ['config', 'completion', 'version'] },
+];
+
+/** First words that stand for several commands. */
+export const familySummaries: Readonly<Record<string, string>> = {
+  skill: 'Write, add, find and read skills',
+  exec: 'Look at executions and stop them',
+  key: 'API keys',
+  tenant: 'Tenants and their limits',
+  config: 'Settings and the manifest',
+};
