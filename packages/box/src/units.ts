@@ -46,8 +46,7 @@ export function formatSize(bytes: number): string {
 
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)}ms`;
-  if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))}s`;
-  const minutes = Math.floor(ms / 60_000);
-  const seconds = Math.round((ms % 60_000) / 1000);
-  return seconds ? `${minutes}m${seconds}s` : `${minutes}m`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${Number((ms / 1000).toFixed(1))}s`;
+  return seconds % 60 ? `${Math.floor(seconds / 60)}m${seconds % 60}s` : `${seconds / 60}m`;
 }
