@@ -144,7 +144,7 @@ describe('slots', () => {
     await setLimits('recycled', { slots: 1 });
     for (const run of ['true', 'exit 1', 'kill -9 $$', 'ln -s / $SANDBOX_OUTPUT']) await tenant.send(run, true);
     expect((await tenant.send('echo still', true)).body).toMatchObject({ status: 'success', queued_ms: 0, logs: 'still\n' });
-    expect(await (await box.request('/metrics')).text()).toMatch(/skillbox_executions_running 0\n/);
+    await until(async () => /skillbox_executions_running 0\n/.test(await (await box.request('/metrics')).text()));
   });
 });
 
