@@ -44,8 +44,12 @@ fi
 stamp=node_modules/.installed
 if [ ! -f "$stamp" ] || ! cmp -s package-lock.json "$stamp"; then
   say 'installing npm packages (the first time takes a minute or two: SQLite may have to be compiled)'
-  npm ci --no-audit --no-fund --loglevel=error >&2
-  cp package-lock.json "$stamp"
+  # Not npm ci: it refuses where a registry lacks packages for other platforms. The lock file stays as it is.
+  lock=$(mktemp)
+  cp package-lock.json "$lock"
+  npm install --no-audit --no-fund --loglevel=error >&2
+  cp "$lock" package-lock.json
+  mv "$lock" "$stamp"
 fi
 say 'building'
 node packages/box/scripts/build.mjs
