@@ -158,17 +158,17 @@ async function writeBody(
     outgoing.end(body);
     return;
   }
+  let goOn = (): void => undefined;
+  for (const event of ['drain', 'response', 'close']) outgoing.on(event, () => goOn());
   for (let sent = 0; sent < body.length && !isAnswered() && !outgoing.destroyed; ) {
     const chunk = body.subarray(sent, sent + uploadChunk);
     sent += chunk.length;
-    if (!outgoing.write(chunk)) {
-      await new Promise<void>((resolve) => {
-        outgoing.once('drain', resolve);
-        outgoing.once('response', () => resolve());
-        outgoing.once('close', () => resolve());
-      });
-    }
+    const full = !outgoing.write(chunk);
     onUpload(sent, body.length);
+    if (!full) continue;
+    await new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
   }
   outgoing.end();
 }

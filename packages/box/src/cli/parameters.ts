@@ -69,12 +69,15 @@ function describe(field: string, schema: FieldSchema, args: readonly string[], t
     required: positional ? args.includes(field) : !type.safeParse(undefined).success,
     kind,
     on: kind === 'switch' && schema.default === true,
-    placeholder: schema.placeholder ?? placeholderOf(schema, kind),
+    placeholder: schema.placeholder ?? placeholderOf(schema, kind, field),
     choices: choices?.map(String),
     description: schema.description ?? '',
     fallback: fallbackOf(schema),
   };
 }
+
+/** Longer lists stand in the description. */
+const widestChoices = 24;
 
 function kindOf({ type, anyOf }: FieldSchema): Parameter['kind'] {
   if (type === 'boolean') return 'switch';
@@ -85,8 +88,9 @@ function kindOf({ type, anyOf }: FieldSchema): Parameter['kind'] {
   throw new Error(`There is no flag for a field of type ${type}.`);
 }
 
-function placeholderOf(schema: FieldSchema, kind: Parameter['kind']): string {
-  if (schema.enum) return schema.enum.join('|');
+function placeholderOf(schema: FieldSchema, kind: Parameter['kind'], field: string): string {
+  const choices = schema.enum?.join('|');
+  if (choices !== undefined) return choices.length <= widestChoices ? choices : field;
   if (kind === 'number') return 'n';
   if (kind === 'list') return schema.items?.enum ? 'a,b' : 'value';
   return schema.format === 'date-time' ? 'time' : 'text';

@@ -120,7 +120,7 @@ function argumentOf({ name, required, description, choices }: Parameter): Argume
 }
 
 function optionOf({ name, kind, on, placeholder, description, choices, fallback }: Parameter): Option {
-  const values = choices && kind === 'list' ? `. Of ${choices.join(', ')}` : '';
+  const values = choices && placeholder !== choices.join('|') ? `: ${choices.join(', ')}` : '';
   const text = `${description}${values}${fallback === undefined ? '' : ` (default: ${fallback})`}`;
   if (kind === 'switch') return new Option(on ? `--no-${name}` : `--${name}`, text);
   const option = new Option(`--${name} <${placeholder}>`, text);
