@@ -1,7 +1,10 @@
 /** Ten times more than the box can do, from four tenants: each request gets a result or an honest refusal, and the box stays responsive. */
 
-import { rmSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { Execution } from '@skillbox/protocol';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { probeSkill } from '../support/box.ts';
@@ -44,27 +47,22 @@ it('answers everything, serves all tenants alike, and leaves nothing', { timeout
       else await delay(100);
     }
   };
-  const latencies: number[] = [];
-  const probe = async (): Promise<void> => {
-    while (performance.now() < deadline) {
-      const asked = performance.now();
-      expect((await server.request('/livez', { key: null })).status).toBe(200);
-      latencies.push(performance.now() - asked);
-      await delay(20);
-    }
-  };
   const keys = await Promise.all(tenants.map((tenant) => server.newKey(tenant)));
   for (const key of keys) await server.push(probeSkill('bash'), key);
   const crowd = tenants.flatMap((tenant, index) => Array.from({ length: clientsPerTenant }, () => client(tenant, keys[index] ?? '')));
-  await Promise.all([probe(), ...crowd]);
-
-  latencies.sort((a, b) => a - b);
-  const at = (share: number): number => Math.round(latencies[Math.floor(latencies.length * share)] ?? Number.NaN);
+  const before = processorTime();
+  const [latencies] = await Promise.all([probe(server.url), ...crowd]);
+  const after = processorTime();
+  // A machine that is busy with other things makes the server wait for a processor; so much longer may an answer take.
+  const slowness = 1 + (after.waited - before.waited) / (after.ran - before.ran);
+  // Of fewer than a hundred, one would be the worst of all, and says more about the machine.
+  const share = latencies.length < 100 ? 0.9 : 0.99;
+  const slowest = percentile(latencies, share);
   console.log(
-    `answers ${JSON.stringify(answers)}; by tenant ${JSON.stringify(served)}; /livez p50 ${at(0.5)} ms, p99 ${at(0.99)} ms of ${latencies.length}`,
+    `answers ${JSON.stringify(answers)}; by tenant ${JSON.stringify(served)}; /livez p50 ${percentile(latencies, 0.5)} ms, p${share * 100} ${slowest} ms of ${latencies.length}; machine ${slowness.toFixed(1)} times slower than alone`,
   );
   expect(Object.keys(answers).sort()).toEqual(['200 success', '429 queue_full retry 1']);
-  expect(at(0.99)).toBeLessThan(200);
+  expect(slowest).toBeLessThan(200 * slowness);
   const shares = tenants.map((tenant) => served[tenant] ?? 0);
   expect(Math.min(...shares)).toBeGreaterThan(Math.max(...shares) * 0.7);
   expect(await leftoversSettled({ ...server }, { standby: 2 })).toEqual([]);
@@ -72,3 +70,19 @@ it('answers everything, serves all tenants alike, and leaves nothing', { timeout
   expect(metrics).toMatch(/^skillbox_executions_running 0$/m);
   expect(metrics).toMatch(/^skillbox_executions_queued 0$/m);
 });
+
+async function probe(url: string): Promise<number[]> {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(import.meta.dirname, 'prober.mjs'), url, String(forMs)]);
+  return JSON.parse(stdout) as number[];
+}
+
+/** Nanoseconds that the server's main thread ran, and that it could have run and had no processor. */
+function processorTime(): { ran: number; waited: number } {
+  const [ran = 0, waited = 0] = readFileSync(`/proc/${server.pid}/task/${server.pid}/schedstat`, 'utf8').split(' ').map(Number);
+  return { ran, waited };
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return Math.round(sorted[Math.floor(sorted.length * share)] ?? Number.NaN);
+}
