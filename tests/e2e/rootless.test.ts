@@ -1,0 +1,121 @@
+/**
+ * The same box as an ordinary user: what such a user cannot have on this host is a missing layer, refused unless accepted by name.
+ * As root, the test makes a user of its own and removes it again; as an ordinary user it runs as that one.
+ */
+
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+const asRoot = process.getuid?.() === 0;
+const user = 'skillbox-test';
+let folder: string;
+
+beforeAll(() => {
+  execFileSync(process.execPath, [join(root, 'packages/box/scripts/build.mjs')]);
+  folder = mkdtempSync(join(tmpdir(), 'skillbox-rootless-'));
+  if (!asRoot) return;
+  if (spawnSync('id', [user]).status !== 0) execFileSync('useradd', ['--no-create-home', '--shell', '/usr/sbin/nologin', user]);
+  chownSync(folder, Number(execFileSync('id', ['-u', user])), Number(execFileSync('id', ['-g', user])));
+  chmodSync(folder, 0o700);
+});
+
+afterAll(() => {
+  if (asRoot) execFileSync('userdel', [user]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const manifest = (layers: string[]): void =>
+  writeFileSync(join(folder, 'skillbox.yaml'), `version: 1\nsandbox:\n  accept_missing: [${layers.join(', ')}]\n`, { mode: 0o644 });
+
+describe('as an ordinary user', () => {
+  it('refuses to run with a layer missing that nobody accepted, and says which', async () => {
+    manifest([]);
+    await withServer(async (skillbox) => {
+      const health = JSON.parse(skillbox('health', '--json').stdout);
+      const missing: string[] = health.missing_layers;
+      skillbox('skill', 'push', join(root, 'examples/skills/word-counter'));
+      const result = skillbox('run', 'word-counter', '--input', '{"text":"a b"}', '--json');
+      if (missing.length === 0) return expect(JSON.parse(result.stdout).status).toBe('success');
+      expect(JSON.parse(result.stdout)).toMatchObject({ error: 'sandbox_unavailable' });
+      for (const layer of missing) expect(result.stdout).toContain(layer);
+      expect(result.status).toBe(6);
+      const doctor = skillbox('doctor');
+      expect(doctor.status).toBe(1);
+      expect(doctor.stdout).toContain('systemd-run --user --scope');
+    });
+  });
+
+  it('runs with the layers it lacks accepted, in a uid of its own where subordinate ids allow', async () => {
+    manifest(['cgroup-memory', 'cgroup-pids', 'cgroup-cpu', 'uid']);
+    await withServer(async (skillbox) => {
+      expect(JSON.parse(skillbox('health', '--json').stdout).status).toBe(
+        existsSync('/sys/fs/cgroup/cgroup.controllers') ? expect.any(String) : 'degraded',
+      );
+      skillbox('skill', 'push', join(root, 'examples/skills/word-counter'));
+      const ran = JSON.parse(skillbox('run', 'word-counter', '--input', '{"text":"a b a"}', '--json').stdout);
+      expect(ran).toMatchObject({ status: 'success', output: { total_words: 3 } });
+      writeProbe();
+      expect(skillbox('skill', 'push', join(folder, 'probe')).status).toBe(0);
+      const probe = JSON.parse(skillbox('run', 'probe', '--json').stdout);
+      expect(probe.logs).toContain('uid=65534');
+      expect(probe.logs).toMatch(/CapEff:\s+0{16}/);
+      expect(probe.logs).toMatch(/Seccomp:\s+2/);
+      expect(probe.logs).not.toContain('EXECUTED');
+      expect(probe.logs).not.toContain('WROTE');
+      if (readFileSync('/etc/subuid', 'utf8').includes(asRoot ? user : (process.env.USER ?? ''))) {
+        // From inside the map shows which host uid 65534 stands for: not the server's.
+        expect(probe.logs).not.toMatch(
+          new RegExp(
+            `65534\\s+${execFileSync('id', asRoot ? ['-u', user] : ['-u'])
+              .toString()
+              .trim()}\\s+1`,
+          ),
+        );
+      }
+    });
+  });
+});
+
+function writeProbe(): void {
+  const probe = join(folder, 'probe');
+  execFileSync('mkdir', ['-p', probe]);
+  writeFileSync(join(probe, 'SKILL.md'), '---\nname: probe\nversion: 1.0.0\ndescription: Looks around.\nlang: bash\n---\n');
+  writeFileSync(
+    join(probe, 'main.sh'),
+    'id\ngrep -E "CapEff|Seccomp:" /proc/self/status\ncat /proc/self/uid_map\ncp /bin/true /tmp/t && /tmp/t && echo EXECUTED\ntouch /usr/x /etc/x /sandbox/scripts/x 2>/dev/null && echo WROTE\ntrue\n',
+  );
+  execFileSync('chmod', ['-R', 'a+rX', probe]);
+}
+
+async function withServer(
+  work: (skillbox: (...args: string[]) => { status: number | null; stdout: string }) => Promise<void>,
+): Promise<void> {
+  const skillbox = (...args: string[]) => {
+    const [program, rest] = command(args);
+    return spawnSync(program, rest, { cwd: folder, env, encoding: 'utf8', timeout: 60_000 });
+  };
+  const [program, rest] = command(['serve', '--port', '0']);
+  const server = spawn(program, rest, { cwd: folder, env, stdio: 'ignore' });
+  try {
+    const record = join(folder, '.skillbox-state/run/server.json');
+    for (let waited = 0; !existsSync(record) && waited < 15_000; waited += 50) await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(existsSync(record)).toBe(true);
+    await work(skillbox);
+  } finally {
+    const gone = new Promise((resolve) => server.once('exit', resolve));
+    server.kill('SIGTERM');
+    await gone;
+  }
+}
+
+const env = { PATH: '/usr/bin:/bin:/usr/local/bin', HOME: '/nonexistent', SKILLBOX_LOG_LEVEL: 'error' };
+
+function command(args: string[]): [string, string[]] {
+  const cli = [process.execPath, join(root, 'packages/box/bin/skillbox.js'), ...args];
+  if (!asRoot) return [cli[0] as string, cli.slice(1)];
+  return ['setpriv', [`--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--', ...cli]];
+}
