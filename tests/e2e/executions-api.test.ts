@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Execution, execution, executionStatuses } from '@skillbox/protocol';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { artifactsLink } from '../../packages/box/src/executions/links.ts';
 import { probeSkill, startTestBox, type TestBox } from '../support/box.ts';
 import { collect, echoSkill, eventsOf, type ServerEvent, shellSkill, skill, until } from './wire.ts';
@@ -343,7 +343,7 @@ describe('what goes in and out', () => {
 
   it('of 200 KB is in input.json, and SANDBOX_INPUT is unset', async () => {
     const text = 'x'.repeat(200_000);
-    const record = await shell('echo "${SANDBOX_INPUT-unset}"; wc -c < /sandbox/input.json', { input: { text } });
+    const record = await shell('printenv SANDBOX_INPUT || echo unset; wc -c < /sandbox/input.json', { input: { text } });
     expect(record).toMatchObject({ status: 'success', logs: 'unset\n200011\n', input: { text } });
   });
 
@@ -505,6 +505,21 @@ describe('events', () => {
     expect(live.at(-1)).toMatchObject({ event: 'status', data: { text: 'success' } });
     expect(textOf(live, 'stdout')).toBe('caf\ufffd');
     expect(await collect(eventsOf(await follow(id)))).toEqual(live);
+  });
+
+  it('end only when the record has its end, however slow the database is', async () => {
+    const finish = box.box.records.finish;
+    const slow = vi.spyOn(box.box.records, 'finish').mockImplementation(async (...args) => {
+      await delay(300);
+      return finish(...args);
+    });
+    try {
+      const id = await start('echo quick');
+      for await (const { data } of eventsOf(await follow(id))) if (data.text === 'success') expect((await get(id)).status).toBe('success');
+      expect((await get(id)).status).toBe('success');
+    } finally {
+      slow.mockRestore();
+    }
   });
 
   it('of a queued execution that is cancelled end with its status', async () => {
@@ -727,6 +742,37 @@ describe('Idempotency-Key', () => {
     const { body } = await box.json<{ items: unknown[] }>('/v1/executions', { key });
     expect(body.items).toHaveLength(1);
     expect((await box.run('shell', { env: { RUN: 'echo free' }, timeout: '5s' }, key)).logs).toBe('free\n');
+  });
+
+  it('of a loser whose turn in the queue came all the same leaves the slot free', async () => {
+    const key = await box.newKey('idempotent-slow');
+    await box.push(shellSkill(), key);
+    await box.json('/v1/tenants/idempotent-slow', { method: 'PUT', body: { slots: 1 } });
+    await start('sleep 0.2', {}, key);
+    // Both ask before either has written, and the second writes when the first has long run.
+    const unknown = vi.spyOn(box.box.records, 'findByKey').mockResolvedValue(undefined);
+    const insert = box.box.records.insert;
+    let inserts = 0;
+    const slow = vi.spyOn(box.box.records, 'insert').mockImplementation(async (...args) => {
+      inserts += 1;
+      if (inserts === 2) await delay(800);
+      return insert(...args);
+    });
+    try {
+      const idempotencyKey = randomUUID();
+      const answers = await Promise.all([send(idempotencyKey, {}, key), send(idempotencyKey, {}, key)]);
+      expect(new Set(answers.map(({ body }) => body.execution_id)).size).toBe(1);
+      expect(inserts).toBe(2);
+    } finally {
+      unknown.mockRestore();
+      slow.mockRestore();
+    }
+    const after = await box.json<Execution>('/v1/executions', {
+      body: { skill: 'shell', env: { RUN: 'echo free' } },
+      key,
+      signal: AbortSignal.timeout(5000),
+    });
+    expect(after.body.logs).toBe('free\n');
   });
 
   it('belongs to its tenant', async () => {

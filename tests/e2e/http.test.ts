@@ -335,6 +335,25 @@ describe('audit', () => {
     expect(JSON.stringify(body)).not.toContain(made.key.slice(3));
   });
 
+  it('is read page by page, and only with cursors that the box made', async () => {
+    const all = (await box.json<{ items: BoxEvent[] }>('/v1/events?limit=500')).body.items.map(({ seq }) => seq);
+    const paged: number[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const { body }: { body: { items: BoxEvent[]; next_cursor: string | null } } = await box.json(
+        `/v1/events?limit=7${cursor && `&cursor=${cursor}`}`,
+      );
+      paged.push(...body.items.map(({ seq }) => seq));
+      cursor = body.next_cursor;
+    }
+    expect(paged).toEqual(all);
+    for (const made of ['abc', '', '-1', '1e3', '1.5', '9'.repeat(30)]) {
+      const forged = Buffer.from(JSON.stringify([made])).toString('base64url');
+      expect(await box.json(`/v1/events?cursor=${forged}`)).toMatchObject({ status: 400, body: { error: 'invalid_cursor' } });
+    }
+    expect(await box.json('/v1/events?type=%00')).toMatchObject({ status: 400, body: { error: 'bad_request' } });
+  });
+
   it('has none for an act that was refused', async () => {
     const count = async () => (await box.box.events.list({ typePrefix: 'audit.', limit: 500 })).length;
     const before = await count();
