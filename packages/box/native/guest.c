@@ -1,128 +1,54 @@
 /*
  * guest: pid 1 of every sandbox.
  *
- * It starts programs with real pipes, reports their true exit, and does file work inside, so that
- * the host never opens a path the inside controls. It holds no secret and trusts nobody: programs
- * it starts cannot see its memory or descriptors (not dumpable), and the host bounds every frame.
+ * It starts programs with real pipes or terminals, reports their true exit, and does file work inside, so that the host
+ * never opens a path the inside controls. It holds no secret and trusts nobody: programs it starts cannot see its memory
+ * or descriptors (not dumpable), and the host bounds every frame.
  *
- * One channel (descriptor 3), frames both ways: u32 length of payload, u8 type, u32 id, payload;
- * integers little-endian. Strings in payloads end with NUL.
- *
- *   host -> guest
- *     F  u32 mode, path, bytes      make a file (and its folders)      A  path, bytes   append to it
- *     X  u64 log cap, u32 argc, argv…, u32 envc, env…, cwd              start a program; stdin is empty
- *     K  u32 signal                 signal the program's session; 9 ends everything in the sandbox
- *     C  u32 max files, u64 max bytes, u64 max bytes per file, root    end everything, then send files below root
- *   guest -> host
- *     R                             ready
- *     O, E  bytes                   stdout, stderr (up to the cap, the rest is dropped here)
- *     T  u64 dropped bytes          how much was dropped, once, before Q
- *     Q  i32 code, i32 signal, u64 user µs, u64 system µs, u64 peak kB  the program ended
- *     N  u8 kind, u64 size, path    an entry: f file (D frames follow), x too large, l link, p fifo, s socket, d device, ! unreadable
- *     D  bytes                      Z  u8 why: 0 complete, 1 too many, 2 too large
- *     !  text                       a request failed
+ * Descriptor 3 is a connected socket for a one-shot run, a listening one for a living sandbox. Frames both ways:
+ * u32 length of payload, u8 type, u32 id, payload; integers little-endian, strings end with NUL. The requests are
+ * described where they are served: guest-once.c, guest-programs.c, guest-files.c.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
+#include "guest.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define CHANNEL 3
-#define HEADER 9
-#define MAX_FRAME (1024 * 1024 + 64 * 1024)
-#define CHUNK (64 * 1024)
-#define MAX_DEPTH 32
+void put16(unsigned char *at, uint16_t value) { memcpy(at, &value, 2); }
+void put32(unsigned char *at, uint32_t value) { memcpy(at, &value, 4); }
+void put64(unsigned char *at, uint64_t value) { memcpy(at, &value, 8); }
 
-static struct {
-  pid_t pid;
-  uint32_t id;
-  int out, err;
-  uint64_t cap, sent, dropped;
-} program = {.pid = 0, .out = -1, .err = -1};
-
-static unsigned char chunk[CHUNK];
-static int signals;
-
-static void send_all(const void *data, size_t length) {
-  const char *p = data;
-  while (length > 0) {
-    ssize_t n = write(CHANNEL, p, length);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) _exit(0); /* the host is gone, and with us goes the namespace */
-    p += n;
-    length -= (size_t)n;
-  }
+static void take(struct reader *r, void *into, size_t length) {
+  memset(into, 0, length);
+  if ((size_t)(r->end - r->at) < length) { r->bad = 1; return; }
+  memcpy(into, r->at, length);
+  r->at += length;
 }
 
-static void put32(unsigned char *at, uint32_t value) { memcpy(at, &value, 4); }
-static void put64(unsigned char *at, uint64_t value) { memcpy(at, &value, 8); }
+uint16_t get16(struct reader *r) { uint16_t value; take(r, &value, 2); return value; }
+uint32_t get32(struct reader *r) { uint32_t value; take(r, &value, 4); return value; }
+uint64_t get64(struct reader *r) { uint64_t value; take(r, &value, 8); return value; }
 
-static void send_frame(char type, uint32_t id, const void *payload, uint32_t length) {
-  unsigned char head[HEADER];
-  put32(head, length);
-  head[4] = (unsigned char)type;
-  put32(head + 5, id);
-  send_all(head, HEADER);
-  if (length) send_all(payload, length);
-}
-
-static void complain(uint32_t id, const char *format, ...) {
-  char text[512];
-  int saved = errno;
-  va_list list;
-  va_start(list, format);
-  int n = vsnprintf(text, sizeof text, format, list);
-  va_end(list);
-  if (n < 0) n = 0;
-  if (n > 400) n = 400;
-  if (saved) n += snprintf(text + n, sizeof text - (size_t)n, ": %s", strerror(saved));
-  send_frame('!', id, text, (uint32_t)n);
-}
-
-/* ---- reading requests ---- */
-
-struct reader { const unsigned char *at, *end; int bad; };
-
-static uint32_t get32(struct reader *r) {
-  uint32_t value = 0;
-  if (r->end - r->at < 4) { r->bad = 1; return 0; }
-  memcpy(&value, r->at, 4);
-  r->at += 4;
-  return value;
-}
-
-static uint64_t get64(struct reader *r) {
-  uint64_t value = 0;
-  if (r->end - r->at < 8) { r->bad = 1; return 0; }
-  memcpy(&value, r->at, 8);
-  r->at += 8;
-  return value;
-}
-
-static char *get_string(struct reader *r) {
-  const unsigned char *nul = memchr(r->at, 0, (size_t)(r->end - r->at));
+char *get_string(struct reader *r) {
+  const unsigned char *nul = r->at < r->end ? memchr(r->at, 0, (size_t)(r->end - r->at)) : NULL;
   if (!nul) { r->bad = 1; return ""; }
   char *text = (char *)r->at;
   r->at = nul + 1;
   return text;
 }
 
-static char **get_strings(struct reader *r) {
+char **get_strings(struct reader *r) {
   uint32_t count = get32(r);
   if (r->bad || count > 4096) { r->bad = 1; count = 0; }
   char **list = calloc(count + 1, sizeof *list);
@@ -131,297 +57,96 @@ static char **get_strings(struct reader *r) {
   return list;
 }
 
-/* ---- files in ---- */
-
-static void make_parents(char *path) {
-  for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-    *slash = 0;
-    mkdir(path, 0755); /* it may exist; if it could not be made, opening the file says so */
-    *slash = '/';
-  }
+size_t frame_head(unsigned char *head, char type, uint32_t id, uint32_t length) {
+  put32(head, length);
+  head[4] = (unsigned char)type;
+  put32(head + 5, id);
+  return HEADER;
 }
 
-static void write_bytes(uint32_t id, const char *path, int fd, struct reader *r) {
-  while (fd >= 0 && r->at < r->end) {
-    ssize_t n = write(fd, r->at, (size_t)(r->end - r->at));
+static void send_all(int fd, const void *data, size_t length) {
+  const char *p = data;
+  while (length > 0) {
+    ssize_t n = write(fd, p, length);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) { complain(id, "cannot write %s", path); break; }
-    r->at += n;
+    if (n <= 0) _exit(0); /* the host is gone */
+    p += n;
+    length -= (size_t)n;
   }
-  if (fd >= 0) close(fd);
 }
 
-static void make_file(uint32_t id, struct reader r) {
-  mode_t mode = get32(&r) & 0777;
-  char *path = get_string(&r);
-  if (r.bad) { errno = 0; complain(id, "bad file request"); return; }
-  make_parents(path);
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-  if (fd < 0) { complain(id, "cannot make %s", path); return; }
-  write_bytes(id, path, fd, &r);
+void send_frame(int fd, char type, uint32_t id, const void *payload, uint32_t length) {
+  unsigned char head[HEADER];
+  frame_head(head, type, id, length);
+  send_all(fd, head, HEADER);
+  if (length) send_all(fd, payload, length);
 }
 
-static void append_file(uint32_t id, struct reader r) {
-  char *path = get_string(&r);
-  if (r.bad) { errno = 0; complain(id, "bad file request"); return; }
-  int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) { complain(id, "cannot append to %s", path); return; }
-  write_bytes(id, path, fd, &r);
+/* Payload of `!`: u32 errno (0 when it is our own refusal), text. */
+void complain(int fd, uint32_t id, const char *format, ...) {
+  unsigned char payload[516];
+  int saved = errno;
+  va_list list;
+  va_start(list, format);
+  int n = vsnprintf((char *)payload + 4, 400, format, list);
+  va_end(list);
+  if (n < 0) n = 0;
+  if (n > 399) n = 399;
+  put32(payload, (uint32_t)saved);
+  if (saved) n += snprintf((char *)payload + 4 + n, 100, ": %s", strerror(saved));
+  send_frame(fd, '!', id, payload, (uint32_t)n + 4);
 }
 
-/* ---- programs ---- */
+static int read_all(int fd, unsigned char *into, size_t length) {
+  while (length > 0) {
+    ssize_t n = read(fd, into, length);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return 0;
+    into += n;
+    length -= (size_t)n;
+  }
+  return 1;
+}
 
-static void run_child(char **argv, char **env, const char *cwd, int out, int err) {
+/* `buffer` holds MAX_FRAME bytes; 0 when the host is gone or breaks the rules. */
+int read_frame(int fd, unsigned char *buffer, char *type, uint32_t *id, struct reader *r) {
+  unsigned char head[HEADER];
+  uint32_t length;
+  if (!read_all(fd, head, HEADER)) return 0;
+  memcpy(&length, head, 4);
+  memcpy(id, head + 5, 4);
+  *type = (char)head[4];
+  if (length > MAX_FRAME || !read_all(fd, buffer, length)) return 0;
+  *r = (struct reader){buffer, buffer + length, 0};
+  return 1;
+}
+
+void close_from(unsigned first) {
+  if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+  for (int fd = (int)first; fd < 65536; fd++) close(fd);
+}
+
+void become_program(char **argv, char **env, const char *cwd, int in, int out, int err) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   signal(SIGPIPE, SIG_DFL);
-  setsid();
-  int in = open("/dev/null", O_RDONLY);
-  if (in < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(126);
-  syscall(SYS_close_range, 3, ~0U, 0);
+  if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(126);
+  close_from(3);
   if (chdir(cwd) != 0) { dprintf(2, "cannot enter %s: %s\n", cwd, strerror(errno)); _exit(126); }
   execve(argv[0], argv, env);
   dprintf(2, "cannot start %s: %s\n", argv[0], strerror(errno));
-  _exit(127);
-}
-
-static void start_program(uint32_t id, struct reader r) {
-  int out[2], err[2];
-  uint64_t cap = get64(&r);
-  char **argv = get_strings(&r), **env = get_strings(&r), *cwd = get_string(&r);
-  errno = 0;
-  if (r.bad || !argv[0]) complain(id, "bad start request");
-  else if (program.pid) complain(id, "a program is running");
-  else if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) complain(id, "cannot make pipes");
-  else {
-    pid_t pid = fork();
-    if (pid == 0) run_child(argv, env, cwd, out[1], err[1]);
-    close(out[1]);
-    close(err[1]);
-    if (pid < 0) complain(id, "cannot fork");
-    else {
-      program.pid = pid;
-      program.id = id;
-      program.cap = cap;
-      program.out = out[0];
-      program.err = err[0];
-      fcntl(program.out, F_SETFL, O_NONBLOCK);
-      fcntl(program.err, F_SETFL, O_NONBLOCK);
-    }
-  }
-  free(argv);
-  free(env);
-}
-
-/* Returns 0 when there is nothing more for now, -1 when the pipe is finished. */
-static int forward_once(int fd, char type) {
-  ssize_t n = read(fd, chunk, CHUNK);
-  if (n < 0) return errno == EAGAIN || errno == EINTR ? 0 : -1;
-  if (n == 0) return -1;
-  uint64_t room = program.cap - program.sent;
-  uint64_t take = (uint64_t)n < room ? (uint64_t)n : room;
-  if (take) send_frame(type, program.id, chunk, (uint32_t)take);
-  program.sent += take;
-  program.dropped += (uint64_t)n - take;
-  return 1;
-}
-
-static void drain(int *fd, char type) {
-  if (*fd < 0) return;
-  /* Bounded: every writer is dead, so at most one pipe's capacity is left. */
-  for (int i = 0; i < 64 && forward_once(*fd, type) > 0; i++) ;
-  close(*fd);
-  *fd = -1;
-}
-
-static void end_everything(void) {
-  kill(-1, SIGKILL);
-  for (;;) {
-    pid_t pid = waitpid(-1, NULL, 0);
-    if (pid > 0 || (pid < 0 && errno == EINTR)) { kill(-1, SIGKILL); continue; }
-    return; /* ECHILD: nobody is left */
-  }
-}
-
-static uint64_t micros(struct timeval t) { return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_usec; }
-
-static void report_exit(int status) {
-  unsigned char payload[32];
-  struct rusage used;
-  end_everything();
-  drain(&program.out, 'O');
-  drain(&program.err, 'E');
-  if (program.dropped) {
-    put64(payload, program.dropped);
-    send_frame('T', program.id, payload, 8);
-  }
-  getrusage(RUSAGE_CHILDREN, &used);
-  put32(payload, (uint32_t)(WIFEXITED(status) ? WEXITSTATUS(status) : -1));
-  put32(payload + 4, (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : 0));
-  put64(payload + 8, micros(used.ru_utime));
-  put64(payload + 16, micros(used.ru_stime));
-  put64(payload + 24, (uint64_t)used.ru_maxrss);
-  send_frame('Q', program.id, payload, 32);
-  program.pid = 0;
-}
-
-static void reap(void) {
-  struct signalfd_siginfo info;
-  while (read(signals, &info, sizeof info) > 0) ;
-  for (;;) {
-    int status;
-    pid_t pid = waitpid(-1, &status, WNOHANG);
-    if (pid <= 0) return;
-    if (pid == program.pid) { report_exit(status); return; }
-  }
-}
-
-/* ---- files out ---- */
-
-struct budget { uint32_t id, files; uint64_t bytes, per_file; int why; };
-
-static void announce(struct budget *b, char kind, uint64_t size, const char *path) {
-  unsigned char payload[PATH_MAX + 16];
-  size_t length = strlen(path);
-  payload[0] = (unsigned char)kind;
-  put64(payload + 1, size);
-  memcpy(payload + 9, path, length + 1);
-  send_frame('N', b->id, payload, (uint32_t)(length + 10));
-}
-
-static char kind_of(mode_t mode) {
-  if (S_ISLNK(mode)) return 'l';
-  if (S_ISFIFO(mode)) return 'p';
-  if (S_ISSOCK(mode)) return 's';
-  return 'd';
-}
-
-/* What is left behind counts as well: the names alone could flood the host. */
-static void announce_left(struct budget *b, char kind, const char *path) {
-  if (b->files == 0) b->why = 1;
-  else { b->files--; announce(b, kind, 0, path); }
-}
-
-static void send_file(struct budget *b, int dir, const char *name, const char *path) {
-  struct stat info;
-  int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    announce_left(b, '!', path);
-    if (fd >= 0) close(fd);
-    return;
-  }
-  uint64_t size = (uint64_t)info.st_size, left = size;
-  if (b->files == 0) b->why = 1;
-  else if (size > b->bytes || size > b->per_file) { b->why = 2; announce(b, 'x', size, path); }
-  if (b->why) { close(fd); return; }
-  b->files--;
-  b->bytes -= size;
-  announce(b, 'f', size, path);
-  while (left > 0) {
-    ssize_t n = read(fd, chunk, left < CHUNK ? (size_t)left : CHUNK);
-    if (n <= 0) break;
-    send_frame('D', b->id, chunk, (uint32_t)n);
-    left -= (uint64_t)n;
-  }
-  close(fd);
-}
-
-static void send_tree(struct budget *b, int dir, const char *prefix, int depth) {
-  DIR *stream = fdopendir(dir);
-  if (!stream) { close(dir); return; }
-  for (struct dirent *entry; !b->why && (entry = readdir(stream));) {
-    char path[PATH_MAX];
-    struct stat info;
-    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-    int n = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "/" : "", entry->d_name);
-    if (n < 0 || (size_t)n >= sizeof path) { b->why = 1; break; }
-    if (fstatat(dir, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) announce_left(b, '!', path);
-    else if (S_ISREG(info.st_mode)) send_file(b, dir, entry->d_name, path);
-    else if (!S_ISDIR(info.st_mode)) announce_left(b, kind_of(info.st_mode), path);
-    else {
-      int child = depth < MAX_DEPTH ? openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-      if (child < 0) announce_left(b, '!', path);
-      else send_tree(b, child, path, depth + 1);
-    }
-  }
-  closedir(stream);
-}
-
-static void collect(uint32_t id, struct reader r) {
-  struct budget b = {.id = id, .files = get32(&r), .bytes = get64(&r), .per_file = get64(&r)};
-  char *root = get_string(&r);
-  unsigned char why;
-  errno = 0;
-  if (r.bad) { complain(id, "bad collect request"); return; }
-  end_everything();
-  int dir = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (dir >= 0) send_tree(&b, dir, "", 0);
-  why = (unsigned char)b.why;
-  send_frame('Z', id, &why, 1);
-}
-
-/* ---- the loop ---- */
-
-static void handle(char type, uint32_t id, struct reader r) {
-  if (type == 'F') make_file(id, r);
-  else if (type == 'A') append_file(id, r);
-  else if (type == 'X') start_program(id, r);
-  else if (type == 'C') collect(id, r);
-  else if (type == 'K') {
-    int signal = (int)get32(&r);
-    if (signal == SIGKILL) kill(-1, SIGKILL);
-    else if (program.pid > 1) kill(-program.pid, signal);
-  } else { errno = 0; complain(id, "unknown request"); }
-}
-
-static int read_request(void) {
-  static unsigned char *buffer;
-  static size_t have;
-  if (!buffer && !(buffer = malloc(HEADER + MAX_FRAME))) _exit(1);
-  size_t want = HEADER;
-  if (have >= HEADER) {
-    uint32_t length;
-    memcpy(&length, buffer, 4);
-    if (length > MAX_FRAME) _exit(1);
-    want += length;
-  }
-  if (have < want) {
-    ssize_t n = read(CHANNEL, buffer + have, want - have);
-    if (n < 0 && errno == EINTR) return 1;
-    if (n <= 0) return 0;
-    have += (size_t)n;
-  }
-  if (have < HEADER) return 1;
-  uint32_t length, id;
-  memcpy(&length, buffer, 4);
-  memcpy(&id, buffer + 5, 4);
-  if (length > MAX_FRAME) _exit(1);
-  if (have < HEADER + (size_t)length) return 1;
-  have = 0;
-  handle((char)buffer[4], id, (struct reader){buffer + HEADER, buffer + HEADER + length, 0});
-  return 1;
+  _exit(errno == ENOENT ? 127 : 126);
 }
 
 int main(void) {
-  sigset_t set;
+  int listening = 0;
+  socklen_t size = sizeof listening;
   prctl(PR_SET_DUMPABLE, 0);
   fcntl(CHANNEL, F_SETFD, FD_CLOEXEC);
   fcntl(CHANNEL, F_SETFL, fcntl(CHANNEL, F_GETFL) & ~O_NONBLOCK);
   umask(022);
   signal(SIGPIPE, SIG_IGN);
-  sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
-  sigprocmask(SIG_BLOCK, &set, NULL);
-  signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-  if (signals < 0) _exit(1);
-  send_frame('R', 0, NULL, 0);
-  for (;;) {
-    struct pollfd fds[] = {{CHANNEL, POLLIN, 0}, {signals, POLLIN, 0}, {program.out, POLLIN, 0}, {program.err, POLLIN, 0}};
-    if (poll(fds, 4, -1) < 0 && errno != EINTR) _exit(1);
-    if (fds[2].revents && forward_once(program.out, 'O') < 0) { close(program.out); program.out = -1; }
-    if (fds[3].revents && forward_once(program.err, 'E') < 0) { close(program.err); program.err = -1; }
-    if (fds[1].revents) reap();
-    if (fds[0].revents && !read_request()) _exit(0);
-  }
+  if (getsockopt(CHANNEL, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening) serve_programs(CHANNEL);
+  else serve_once();
 }

@@ -15,7 +15,11 @@
  *   userns none|self|sub   none: we are root. self, sub: rootless, without or with subordinate ids
  *   submap UID COUNT GID COUNT
  *   bind SOURCE NAME       make a host file or folder reachable at /tmp/NAME, once there is a stage
- *   stage BYTES INODES     mount the tmpfs of the work area at /tmp of the private namespace
+ *   idmap SOURCE NAME UID  the same for a folder whose files belong to UID on disk and to the sandbox's uid inside (root only)
+ *   stage BYTES INODES     mount the tmpfs of the work area at /tmp of the private namespace; stage-exec lets programs run from it
+ *   overlay NAME UPPER WORK LOWER...  .   layers, named as above, as one folder at /tmp/NAME; the list ends with a dot
+ *   outlive PIDFILE        a living sandbox: it stays when the server goes, and its pid is written there
+ *   listen PATH            what the guest gets as descriptor 3: a listening socket, whose path only the host knows
  *   dir NAME MODE          make a folder on it that belongs to the sandbox's uid
  *   seccomp FILE           open it as descriptor 9
  *   rlimit NAME VALUE
@@ -36,9 +40,11 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,12 +52,15 @@
 #define SECCOMP_FD 9
 #define MAX_ORDERS (256 * 1024)
 #define MAX_WORDS 2048
-#define MAX_BINDS 16
+#define MAX_BINDS 48
 #define STAGE "/tmp"
 
 static char *words[MAX_WORDS + 1];
 static int word_count, at;
 static pid_t expected_parent;
+static int outlives;
+static int rootless;
+static int listener = -1;
 static uid_t target_uid = (uid_t)-1;
 static gid_t target_gid = (gid_t)-1;
 
@@ -119,6 +128,10 @@ static unsigned long long next_number(void) {
 }
 
 static void die_with_parent(void) {
+  if (outlives) {
+    prctl(PR_SET_PDEATHSIG, 0);
+    return;
+  }
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail("cannot ask to die with the parent");
   if (expected_parent && getppid() != expected_parent) _exit(0);
 }
@@ -175,6 +188,7 @@ static void map_own_id(void) {
 }
 
 static void enter_namespaces(const char *kind) {
+  rootless = strcmp(kind, "none") != 0;
   if (!strcmp(kind, "none")) private_mounts(CLONE_NEWNS);
   else if (!strcmp(kind, "self")) map_own_id();
   else if (!strcmp(kind, "sub")) {
@@ -195,20 +209,62 @@ static void make_dir(const char *name, unsigned mode) {
 }
 
 /* Sources are opened before the stage covers /tmp, where they may well lie. */
-static struct { int fd; const char *source, *name; } binds[MAX_BINDS];
+static struct { int fd; const char *source, *name; long disk_uid; } binds[MAX_BINDS];
 static int bind_count;
 
-static void remember_bind(const char *source, const char *name) {
+static void remember_bind(const char *source, const char *name, long disk_uid) {
   errno = 0;
   if (bind_count == MAX_BINDS) fail("too many binds");
   binds[bind_count].source = source;
   binds[bind_count].name = name;
+  binds[bind_count].disk_uid = disk_uid;
   binds[bind_count].fd = open(source, O_PATH | O_CLOEXEC);
   if (binds[bind_count].fd < 0) fail("cannot see %s", source);
   bind_count++;
 }
 
-static void bind_in(int fd, const char *source, const char *name) {
+/* A user namespace that exists only to say: uid FROM on disk is uid TO in the mount. */
+static int mapping_namespace(long from, uid_t to) {
+  int go[2];
+  char path[64], map[64], byte;
+  if (pipe2(go, O_CLOEXEC)) fail("cannot make a pipe");
+  pid_t holder = fork();
+  if (holder < 0) fail("cannot fork");
+  if (holder == 0) {
+    if (unshare(CLONE_NEWUSER) != 0) _exit(1);
+    if (write(go[1], "r", 1) != 1) _exit(1);
+    pause();
+    _exit(0);
+  }
+  close(go[1]);
+  if (read(go[0], &byte, 1) != 1) fail("cannot make a namespace for the id map");
+  close(go[0]);
+  /* Root keeps its number: overlayfs makes its own folders as whoever mounts it. */
+  snprintf(map, sizeof map, "0 0 1\n%ld %u 1\n", from, to);
+  snprintf(path, sizeof path, "/proc/%d/uid_map", holder);
+  write_file(path, map);
+  snprintf(path, sizeof path, "/proc/%d/gid_map", holder);
+  write_file(path, map);
+  snprintf(path, sizeof path, "/proc/%d/ns/user", holder);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail("cannot open the id map");
+  kill(holder, SIGKILL);
+  waitpid(holder, NULL, 0);
+  return fd;
+}
+
+static void bind_mapped(int fd, const char *path, long disk_uid) {
+  struct { uint64_t set, clear, propagation, userns; } attributes = {.set = 0x00100000 /* MOUNT_ATTR_IDMAP */};
+  int tree = (int)syscall(SYS_open_tree, fd, "", 0x1000 /* AT_EMPTY_PATH */ | 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC);
+  if (tree < 0) fail("cannot clone a mount");
+  attributes.userns = (uint64_t)mapping_namespace(disk_uid, target_uid);
+  if (syscall(SYS_mount_setattr, tree, "", 0x1000, &attributes, sizeof attributes) != 0) fail("cannot map the ids of a mount");
+  if (syscall(SYS_move_mount, tree, "", AT_FDCWD, path, 4 /* MOVE_MOUNT_F_EMPTY_PATH */) != 0) fail("cannot place a mount");
+  close((int)attributes.userns);
+  close(tree);
+}
+
+static void bind_in(int fd, const char *source, const char *name, long disk_uid) {
   char path[512], from[64];
   struct stat info;
   snprintf(path, sizeof path, STAGE "/%s", name);
@@ -221,15 +277,61 @@ static void bind_in(int fd, const char *source, const char *name) {
     if (made < 0) fail("cannot make %s", path);
     close(made);
   }
-  if (mount(from, path, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", source);
+  if (disk_uid >= 0 && !rootless) bind_mapped(fd, path, disk_uid);
+  else if (mount(from, path, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", source);
   close(fd);
 }
 
-static void mount_stage(unsigned long long bytes, unsigned long long inodes) {
+static void mount_stage(unsigned long long bytes, unsigned long long inodes, unsigned long noexec) {
   char options[128];
   snprintf(options, sizeof options, "size=%llu,nr_inodes=%llu,mode=0755", bytes, inodes);
-  if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0) fail("cannot mount the work area");
-  for (int i = 0; i < bind_count; i++) bind_in(binds[i].fd, binds[i].source, binds[i].name);
+  if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV | noexec, options) != 0) fail("cannot mount the work area");
+  for (int i = 0; i < bind_count; i++) bind_in(binds[i].fd, binds[i].source, binds[i].name, binds[i].disk_uid);
+}
+
+/* Layers lie on the stage, so that their paths are short and hold no colon. */
+static void mount_overlay(const char *name) {
+  char path[512], options[4096];
+  char *upper = next(), *work = next();
+  int n = snprintf(options, sizeof options, "upperdir=" STAGE "/%s,workdir=" STAGE "/%s%s,lowerdir=", upper, work, rootless ? ",userxattr" : "");
+  for (int i = 0;; i++) {
+    char *lower = next();
+    if (!strcmp(lower, ".")) break;
+    n += snprintf(options + n, sizeof options - (size_t)n, "%s" STAGE "/%s", i ? ":" : "", lower);
+    errno = 0;
+    if ((size_t)n >= sizeof options) fail("too many layers");
+  }
+  snprintf(path, sizeof path, STAGE "/%s", name);
+  if (mkdir(path, 0755) != 0) fail("cannot make %s", path);
+  if (mount("overlay", path, "overlay", MS_NOSUID | MS_NODEV, options) != 0) fail("cannot mount the layers");
+}
+
+/* From here on the parent is init, so that dying with the parent means: with bubblewrap, not with the server. */
+static void leave_server(const char *pidfile) {
+  char text[24];
+  pid_t child = fork();
+  if (child < 0) fail("cannot fork");
+  if (child > 0) _exit(0);
+  setsid();
+  outlives = 1;
+  prctl(PR_SET_PDEATHSIG, 0);
+  int fd = open(pidfile, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) fail("cannot make %s", pidfile);
+  int n = snprintf(text, sizeof text, "%d\n", getpid());
+  if (write(fd, text, (size_t)n) != n) fail("cannot write %s", pidfile);
+  close(fd);
+}
+
+static void listen_at(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  errno = ENAMETOOLONG;
+  if (strlen(path) >= sizeof address.sun_path) fail("the socket %s", path);
+  strcpy(address.sun_path, path);
+  unlink(path);
+  listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  mode_t before = umask(0177);
+  if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 || listen(listener, 128) != 0) fail("cannot listen at %s", path);
+  umask(before);
 }
 
 static void open_filter(const char *path) {
@@ -279,15 +381,21 @@ int main(int argc, char **argv) {
     char *word = next();
     if (!strcmp(word, "parent")) expected_parent = (pid_t)next_number();
     else if (!strcmp(word, "userns")) enter_namespaces(next());
-    else if (!strcmp(word, "stage")) { unsigned long long bytes = next_number(); mount_stage(bytes, next_number()); }
+    else if (!strcmp(word, "stage")) { unsigned long long bytes = next_number(); mount_stage(bytes, next_number(), MS_NOEXEC); }
+    else if (!strcmp(word, "stage-exec")) { unsigned long long bytes = next_number(); mount_stage(bytes, next_number(), 0); }
+    else if (!strcmp(word, "overlay")) mount_overlay(next());
+    else if (!strcmp(word, "outlive")) leave_server(next());
+    else if (!strcmp(word, "listen")) listen_at(next());
+    else if (!strcmp(word, "idmap")) { char *source = next(), *name = next(); remember_bind(source, name, (long)next_number()); }
     else if (!strcmp(word, "dir")) { char *name = next(); make_dir(name, (unsigned)strtoul(next(), NULL, 8)); }
-    else if (!strcmp(word, "bind")) { char *source = next(); remember_bind(source, next()); }
+    else if (!strcmp(word, "bind")) { char *source = next(); remember_bind(source, next(), -1); }
     else if (!strcmp(word, "seccomp")) open_filter(next());
     else if (!strcmp(word, "rlimit")) { char *name = next(); limit(name, next_number()); }
     else if (!strcmp(word, "ids")) { target_uid = (uid_t)next_number(); target_gid = (gid_t)next_number(); }
     else if (!strcmp(word, "exec")) {
       char *empty[] = {NULL};
       words[word_count] = NULL;
+      if (listener >= 0 && dup2(listener, CHANNEL) < 0) fail("cannot hand over the socket");
       become_target();
       die_with_parent(); /* asked again: taking another uid had cleared it */
       execve(words[at], words + at, empty);

@@ -82,16 +82,28 @@ function writeWhole(path, contents) {
 function compileNative() {
   const compiler = ['musl-gcc', 'cc', 'gcc'].find(available);
   if (!compiler) throw new Error('No C compiler found. Install one: sudo apt-get install -y gcc libc6-dev');
+  const flags = ['-O2', '-static', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
   for (const name of ['launch', 'guest']) {
-    const flags = ['-O2', '-static', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
-    execFileSync(compiler, [...flags, '-o', join(dist, 'native', name), join(root, 'native', `${name}.c`)], { stdio: 'inherit' });
+    // Beside it first: a server that starts meanwhile finds the old program or the new one.
+    const made = join(dist, 'native', name);
+    execFileSync(compiler, [...flags, '-o', `${made}.${process.pid}`, ...sourcesOf(name)], { stdio: 'inherit' });
+    renameSync(`${made}.${process.pid}`, made);
   }
 }
 
+/** launch.c; guest.c and its parts. */
+function sourcesOf(name) {
+  const folder = join(root, 'native');
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.c') && (file === `${name}.c` || file.startsWith(`${name}-`)))
+    .map((file) => join(folder, file));
+}
+
 function stale() {
+  const sources = readdirSync(join(root, 'native')).map((file) => statSync(join(root, 'native', file)).mtimeMs);
   return ['launch', 'guest'].some((name) => {
     const made = join(dist, 'native', name);
-    return !existsSync(made) || statSync(made).mtimeMs < statSync(join(root, 'native', `${name}.c`)).mtimeMs;
+    return !existsSync(made) || statSync(made).mtimeMs < Math.max(...sources);
   });
 }
 

@@ -83,6 +83,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const cache = createSkillCache(folder('sandboxes', 'skills'), blobs, archiveLimits);
   const provider = await openBubblewrap({
     runFolder: bubblewrapFolder(config.stateRoot),
+    diskFolder: folder('sandboxes'),
     owner: host,
     standby: config.standby,
     interpreters: manifest.sandbox.interpreters,

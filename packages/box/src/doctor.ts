@@ -85,6 +85,7 @@ async function sandboxChecks(manifest: Manifest | undefined): Promise<Check[]> {
   try {
     provider = await openBubblewrap({
       runFolder: folder,
+      diskFolder: join(folder, 'disks'),
       owner: 'doctor',
       standby: 0,
       interpreters: manifest?.sandbox.interpreters ?? {},

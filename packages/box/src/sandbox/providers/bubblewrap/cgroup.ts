@@ -18,6 +18,8 @@ export interface Cgroups {
   readonly available: ReadonlySet<Controller>;
   readonly detail: string;
   create(name: string): Cgroup;
+  /** The group of that name, made when it is not there: for sandboxes that outlive the server. */
+  open(name: string): Cgroup;
   /** Kills and removes every group a predecessor left under our parent. */
   sweep(): Promise<void>;
   /** Removes our parent, when nothing is left under it. */
@@ -30,6 +32,9 @@ export interface Cgroup {
   limit(limits: CgroupLimits): void;
   readPeakMemory(): number;
   readOutOfMemoryKills(): number;
+  readMemory(): number;
+  /** Of what runs now; version 1 forgets who has ended. */
+  readCpuMs(): number;
   processes(): number[];
   /** Kills what is left and removes the group; resolves to false when something would not die. */
   remove(): Promise<boolean>;
@@ -84,6 +89,11 @@ function cgroupsAt(version: 1 | 2 | 0, parents: Map<Controller, string>, detail:
       const paths = new Map([...parents].map(([controller, parent]) => [controller, join(parent, name)]));
       return version === 2 ? unifiedGroup(paths) : legacyGroup(paths);
     },
+    open(name) {
+      for (const parent of distinct) mkdirSync(join(parent, name), { recursive: true });
+      const paths = new Map([...parents].map(([controller, parent]) => [controller, join(parent, name)]));
+      return version === 2 ? unifiedGroup(paths) : legacyGroup(paths);
+    },
     async sweep() {
       for (const name of new Set(distinct.flatMap(listGroups))) {
         const paths = new Map([...parents].map(([controller, parent]) => [controller, join(parent, name)]));
@@ -125,6 +135,8 @@ function unifiedGroup(paths: Map<Controller, string>): Cgroup {
     },
     readPeakMemory: () => Number(readIfPresent(join(path, 'memory.peak')) || 0),
     readOutOfMemoryKills: () => field(readIfPresent(join(path, 'memory.events')), 'oom_kill'),
+    readMemory: () => Number(readIfPresent(join(path, 'memory.current')) || 0),
+    readCpuMs: () => Math.round(field(readIfPresent(join(path, 'cpu.stat')), 'usage_usec') / 1000),
     processes: () => readProcesses(path),
     async remove() {
       if (!path) return true;
@@ -151,6 +163,12 @@ function legacyGroup(paths: Map<Controller, string>): Cgroup {
     },
     readPeakMemory: () => Number(memory ? readIfPresent(join(memory, 'memory.max_usage_in_bytes')) || 0 : 0),
     readOutOfMemoryKills: () => (memory ? field(readIfPresent(join(memory, 'memory.oom_control')), 'oom_kill') : 0),
+    readMemory: () => Number(memory ? readIfPresent(join(memory, 'memory.usage_in_bytes')) || 0 : 0),
+    readCpuMs: () =>
+      distinct
+        .slice(0, 1)
+        .flatMap(readProcesses)
+        .reduce((sum, pid) => sum + processCpuMs(pid), 0),
     processes: () => [...new Set(distinct.flatMap(readProcesses))],
     remove: () => removeGroups(distinct),
   };
@@ -238,6 +256,13 @@ function ownPath(own: string, controller: string): string | undefined {
     if (names?.split(',').includes(controller)) return path.join(':');
   }
   return undefined;
+}
+
+/** Fields 14 and 15 of /proc/PID/stat, in hundredths of a second. */
+function processCpuMs(pid: number): number {
+  const stat = readIfPresent(`/proc/${pid}/stat`);
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10;
 }
 
 function listGroups(parent: string): string[] {

@@ -10,6 +10,7 @@ export const maxOutgoing = 1024 * 1024;
 
 export interface Frame {
   readonly type: string;
+  readonly id: number;
   readonly payload: Buffer;
 }
 
@@ -34,7 +35,7 @@ export async function* readFrames(socket: Duplex): AsyncGenerator<Frame> {
       if (length > maxIncoming) throw new ProtocolViolation(`a frame of ${length} bytes`);
       if (pending.length - at < headerBytes + length) break;
       const type = String.fromCharCode(pending.readUInt8(at + 4));
-      yield { type, payload: pending.subarray(at + headerBytes, at + headerBytes + length) };
+      yield { type, id: pending.readUInt32LE(at + 5), payload: pending.subarray(at + headerBytes, at + headerBytes + length) };
       at += headerBytes + length;
     }
     pending = pending.subarray(at);

@@ -1,6 +1,7 @@
 /** What the launcher is told: how to prepare, and the bubblewrap command line. One place says what a sandbox sees. */
 
 import { existsSync, lstatSync } from 'node:fs';
+import type { LivingLimits } from '../../living.ts';
 import type { RunLimits } from '../../provider.ts';
 
 /** Inside: the guest's own path, the only thing of ours in the root. */
@@ -54,6 +55,63 @@ export function launchOrders(input: OrderInput): Buffer {
     ...rlimitWords(input),
     ...['exec', ...bubblewrapArguments(paths)],
   ];
+  return encodeOrders(words);
+}
+
+export interface LivingOrderInput {
+  readonly ids: IdMode;
+  readonly uid: number;
+  /** To whom the files of living sandboxes belong on disk; the mount gives them to this sandbox's uid. */
+  readonly diskUid: number;
+  readonly paths: HostPaths;
+  /** Folder with upper/ and work/. */
+  readonly disk: string;
+  /** Read-only layers below, newest first; at least one. */
+  readonly layers: readonly string[];
+  readonly limits: LivingLimits;
+  readonly cgroup: { readonly memory: boolean };
+  readonly socket: string;
+  readonly pidFile: string;
+}
+
+/** A sandbox that outlives the server: its home is layers on disk, programs may be started from it and from /tmp. */
+export function livingOrders(input: LivingOrderInput): Buffer {
+  const { disk, diskUid, ids, layers, limits, paths, pidFile, socket, uid } = input;
+  const names = layers.map((_, index) => `layer${index}`);
+  return encodeOrders([
+    ...['outlive', pidFile, 'listen', socket],
+    ...namespaceWords(ids),
+    ...(ids.kind === 'self' ? [] : ['ids', String(uid), String(uid)]),
+    ...['seccomp', paths.filter],
+    ...['bind', paths.guest, 'guest', 'bind', paths.etc, 'etc'],
+    ...layers.flatMap((folder, index) => ['idmap', folder, `layer${index}`, String(diskUid)]),
+    ...['idmap', disk, 'disk', String(diskUid)],
+    ...['stage-exec', String(limits.tmpBytes), String(inodesFor(limits.tmpBytes) * 4)],
+    ...['dir', 'tmp', '1777', 'dir', 'shm', '1777'],
+    ...['overlay', 'home', 'disk/upper', 'disk/work', ...names, '.'],
+    ...limitWords({
+      ...baseLimits(limits.openFiles),
+      ...(ids.kind === 'self' ? {} : { nproc: limits.processes + 4 }),
+      ...(input.cgroup.memory ? {} : { data: limits.memoryBytes }),
+    }),
+    ...['exec', ...bubblewrapArguments(paths, homeMounts)],
+  ]);
+}
+
+const skillMounts = [
+  '--bind',
+  `${stage}/tmp`,
+  '/tmp',
+  '--bind',
+  `${stage}/work`,
+  '/sandbox',
+  '--ro-bind',
+  `${stage}/skill`,
+  '/sandbox/scripts',
+];
+const homeMounts = ['--bind', `${stage}/tmp`, '/tmp', '--bind', `${stage}/home`, '/home/user'];
+
+function encodeOrders(words: readonly string[]): Buffer {
   const body = Buffer.from(words.map((word) => `${word}\0`).join(''));
   const head = Buffer.alloc(4);
   head.writeUInt32LE(body.length);
@@ -61,7 +119,10 @@ export function launchOrders(input: OrderInput): Buffer {
 }
 
 /** argv[0] first. */
-export function bubblewrapArguments({ bwrap, extra }: Pick<HostPaths, 'bwrap' | 'extra'>): string[] {
+export function bubblewrapArguments(
+  { bwrap, extra }: Pick<HostPaths, 'bwrap' | 'extra'>,
+  mounts: readonly string[] = skillMounts,
+): string[] {
   return [
     bwrap,
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup', '--disable-userns'],
@@ -85,7 +146,7 @@ export function bubblewrapArguments({ bwrap, extra }: Pick<HostPaths, 'bwrap' | 
     ...['--ro-bind', `${stage}/etc`, '/etc', ...alternatives()],
     ...['--proc', '/proc', ...maskedProc(), '--remount-ro', '/proc'],
     ...['--dev', '/dev', '--bind', `${stage}/shm`, '/dev/shm', '--remount-ro', '/dev'],
-    ...['--bind', `${stage}/tmp`, '/tmp', '--bind', `${stage}/work`, '/sandbox', '--ro-bind', `${stage}/skill`, '/sandbox/scripts'],
+    ...mounts,
     ...['--ro-bind', `${stage}/guest`, guestPath],
     ...['--seccomp', seccompFd, '--remount-ro', '/', '--chdir', '/', '--', guestPath],
   ];
@@ -98,17 +159,24 @@ function namespaceWords(ids: IdMode): string[] {
 }
 
 function rlimitWords({ ids, limits, cgroup }: OrderInput): string[] {
-  const values: Record<string, number> = {
-    core: 0,
-    nofile: limits.openFiles,
+  return limitWords({
+    ...baseLimits(limits.openFiles),
     fsize: limits.diskBytes,
-    memlock: 64 * 1024,
-    msgqueue: 64 * 1024,
-    sigpending: 1024,
-  };
-  // It counts everything of the uid, so it is exact only where the sandbox has a uid of its own; four for bubblewrap and the guest.
-  if (ids.kind !== 'self') values.nproc = limits.processes + 4;
-  if (!cgroup.memory) values.data = limits.memoryBytes;
+    // It counts everything of the uid, so it is exact only where the sandbox has a uid of its own; four for bubblewrap and the guest.
+    ...(ids.kind === 'self' ? {} : { nproc: limits.processes + 4 }),
+    ...(cgroup.memory ? {} : { data: limits.memoryBytes }),
+  });
+}
+
+const baseLimits = (openFiles: number): Record<string, number> => ({
+  core: 0,
+  nofile: openFiles,
+  memlock: 64 * 1024,
+  msgqueue: 64 * 1024,
+  sigpending: 1024,
+});
+
+function limitWords(values: Record<string, number>): string[] {
   return Object.entries(values).flatMap(([name, value]) => ['rlimit', name, String(value)]);
 }
 

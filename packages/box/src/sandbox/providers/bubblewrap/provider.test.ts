@@ -28,6 +28,7 @@ describe('bubblewrap runs one program', () => {
     const runFolder = join(folder, 'run');
     provider = await openBubblewrap({
       runFolder,
+      diskFolder: join(folder, 'disks'),
       owner: `test-${process.pid}`,
       standby: 1,
       interpreters: {},

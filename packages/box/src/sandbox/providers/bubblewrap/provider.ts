@@ -1,10 +1,13 @@
 /** The default provider: bubblewrap, with everything it cannot do itself done by the launcher before it and the guest inside it. */
 
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { BoxError, type Language } from '@skillbox/protocol';
+import type { LivingProvider } from '../../living.ts';
 import type { Provider, ProviderReport, RunLimits, RunRequest } from '../../provider.ts';
 import { openCgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, launchOrders } from './command.ts';
@@ -12,6 +15,7 @@ import { nativeProgram, writeProviderFiles } from './files.ts';
 import { findInterpreters } from './interpreters.ts';
 import { createLaunchers } from './launcher.ts';
 import { isUsable, layerStates } from './layers.ts';
+import { createLiving } from './living.ts';
 import { LostBeforeStart, runOnce } from './run-once.ts';
 import type { Architecture } from './syscalls.ts';
 import { claimUids } from './uids.ts';
@@ -19,6 +23,8 @@ import { claimUids } from './uids.ts';
 export interface BubblewrapOptions {
   /** Folder of ours for the filter and the small /etc; made when missing. */
   readonly runFolder: string;
+  /** Where the disks of living sandboxes are kept. */
+  readonly diskFolder: string;
   /** Keeps the cgroups of several servers on one machine apart. */
   readonly owner: string;
   readonly standby: number;
@@ -29,10 +35,15 @@ export interface BubblewrapOptions {
   onWarning(message: string): void;
 }
 
+/** Both kinds of sandboxes: those that run once, and those that live. */
+export interface BubblewrapProvider extends Provider {
+  readonly living: LivingProvider;
+}
+
 /** A launcher that somebody kills while it stands by may be taken before its end is known. */
 const startAttempts = 3;
 
-export async function openBubblewrap(options: BubblewrapOptions): Promise<Provider> {
+export async function openBubblewrap(options: BubblewrapOptions): Promise<BubblewrapProvider> {
   const [bwrap, interpreters] = await Promise.all([findBubblewrap(), findInterpreters(options.interpreters)]);
   const architecture = process.arch as Architecture;
   const architectureKnown = process.arch === 'x64' || process.arch === 'arm64';
@@ -101,8 +112,17 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Provid
     },
   };
 
+  const living = createLiving({
+    ...{ ids, paths, launcher: nativeProgram('launch'), folder: options.diskFolder },
+    cgroups: openCgroups(`${options.owner}-living`),
+    runFolder: socketFolder(options.runFolder),
+    firstUid: livingUids(options.owner),
+    isReady: () => report.ready,
+  });
+
   return {
     name: 'bubblewrap',
+    living,
     tier: 'namespaces',
     report,
     interpreter: (language) => interpreters[language],
@@ -166,6 +186,23 @@ async function findBubblewrap(): Promise<{ path: string; version: string } | und
   }
   return undefined;
 }
+
+/** Paths of sockets are at most 107 bytes long; a state root may lie deeper than that. */
+function socketFolder(runFolder: string): string {
+  const inside = join(runFolder, 'living');
+  if (inside.length <= 70) return inside;
+  const short = createHash('sha256').update(runFolder).digest('hex').slice(0, 12);
+  return join(tmpdir(), `skillbox-${process.getuid?.() ?? 0}-${short}`);
+}
+
+/** A block of a thousand for each host, chosen by its id: sandboxes that outlive the server keep their uid. */
+function livingUids(owner: string): number {
+  const number = createHash('sha256').update(owner).digest().readUInt32LE(0);
+  return firstLivingUid + (number % livingBlocks) * 1000;
+}
+
+const firstLivingUid = 1_950_000_000;
+const livingBlocks = 40_000;
 
 /** How this process can give a sandbox a uid of its own. */
 function idMode(): IdMode {

@@ -1,0 +1,321 @@
+/*
+ * A one-shot run: files in, one program, everything ended, files out.
+ *
+ *   host -> guest
+ *     F  u32 mode, path, bytes      make a file (and its folders)      A  path, bytes   append to it
+ *     X  u64 log cap, u32 argc, argv…, u32 envc, env…, cwd              start a program; stdin is empty
+ *     K  u32 signal                 signal the program's session; 9 ends everything in the sandbox
+ *     C  u32 max files, u64 max bytes, u64 max bytes per file, root    end everything, then send files below root
+ *   guest -> host
+ *     R                             ready
+ *     O, E  bytes                   stdout, stderr (up to the cap, the rest is dropped here)
+ *     T  u64 dropped bytes          how much was dropped, once, before Q
+ *     Q  i32 code, i32 signal, u64 user µs, u64 system µs, u64 peak kB  the program ended
+ *     N  u8 kind, u64 size, path    an entry: f file (D frames follow), x too large, l link, p fifo, s socket, d device, ! unreadable
+ *     D  bytes                      Z  u8 why: 0 complete, 1 too many, 2 too large
+ *     !  u32 errno, text            a request failed
+ */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_DEPTH 32
+
+static struct {
+  pid_t pid;
+  uint32_t id;
+  int out, err;
+  uint64_t cap, sent, dropped;
+} program = {.pid = 0, .out = -1, .err = -1};
+
+static unsigned char chunk[CHUNK];
+static int signals;
+
+/* ---- files in ---- */
+
+static void make_parents(char *path) {
+  for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    mkdir(path, 0755); /* it may exist; if it could not be made, opening the file says so */
+    *slash = '/';
+  }
+}
+
+static void write_bytes(uint32_t id, const char *path, int fd, struct reader *r) {
+  while (fd >= 0 && r->at < r->end) {
+    ssize_t n = write(fd, r->at, (size_t)(r->end - r->at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) { complain(CHANNEL, id, "cannot write %s", path); break; }
+    r->at += n;
+  }
+  if (fd >= 0) close(fd);
+}
+
+static void make_file(uint32_t id, struct reader r) {
+  mode_t mode = get32(&r) & 0777;
+  char *path = get_string(&r);
+  if (r.bad) { errno = 0; complain(CHANNEL, id, "bad file request"); return; }
+  make_parents(path);
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+  if (fd < 0) { complain(CHANNEL, id, "cannot make %s", path); return; }
+  write_bytes(id, path, fd, &r);
+}
+
+static void append_file(uint32_t id, struct reader r) {
+  char *path = get_string(&r);
+  if (r.bad) { errno = 0; complain(CHANNEL, id, "bad file request"); return; }
+  int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) { complain(CHANNEL, id, "cannot append to %s", path); return; }
+  write_bytes(id, path, fd, &r);
+}
+
+/* ---- programs ---- */
+
+static void start_program(uint32_t id, struct reader r) {
+  int out[2], err[2];
+  uint64_t cap = get64(&r);
+  char **argv = get_strings(&r), **env = get_strings(&r), *cwd = get_string(&r);
+  errno = 0;
+  if (r.bad || !argv[0]) complain(CHANNEL, id, "bad start request");
+  else if (program.pid) complain(CHANNEL, id, "a program is running");
+  else if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) complain(CHANNEL, id, "cannot make pipes");
+  else {
+    pid_t pid = fork();
+    if (pid == 0) { setsid(); become_program(argv, env, cwd, open("/dev/null", O_RDONLY), out[1], err[1]); }
+    close(out[1]);
+    close(err[1]);
+    if (pid < 0) complain(CHANNEL, id, "cannot fork");
+    else {
+      program.pid = pid;
+      program.id = id;
+      program.cap = cap;
+      program.out = out[0];
+      program.err = err[0];
+      fcntl(program.out, F_SETFL, O_NONBLOCK);
+      fcntl(program.err, F_SETFL, O_NONBLOCK);
+    }
+  }
+  free(argv);
+  free(env);
+}
+
+/* Returns 0 when there is nothing more for now, -1 when the pipe is finished. */
+static int forward_once(int fd, char type) {
+  ssize_t n = read(fd, chunk, CHUNK);
+  if (n < 0) return errno == EAGAIN || errno == EINTR ? 0 : -1;
+  if (n == 0) return -1;
+  uint64_t room = program.cap - program.sent;
+  uint64_t take = (uint64_t)n < room ? (uint64_t)n : room;
+  if (take) send_frame(CHANNEL, type, program.id, chunk, (uint32_t)take);
+  program.sent += take;
+  program.dropped += (uint64_t)n - take;
+  return 1;
+}
+
+static void drain(int *fd, char type) {
+  if (*fd < 0) return;
+  /* Bounded: every writer is dead, so at most one pipe's capacity is left. */
+  for (int i = 0; i < 64 && forward_once(*fd, type) > 0; i++) ;
+  close(*fd);
+  *fd = -1;
+}
+
+static void end_everything(void) {
+  kill(-1, SIGKILL);
+  for (;;) {
+    pid_t pid = waitpid(-1, NULL, 0);
+    if (pid > 0 || (pid < 0 && errno == EINTR)) { kill(-1, SIGKILL); continue; }
+    return; /* ECHILD: nobody is left */
+  }
+}
+
+static uint64_t micros(struct timeval t) { return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_usec; }
+
+static void report_exit(int status) {
+  unsigned char payload[32];
+  struct rusage used;
+  end_everything();
+  drain(&program.out, 'O');
+  drain(&program.err, 'E');
+  if (program.dropped) {
+    put64(payload, program.dropped);
+    send_frame(CHANNEL, 'T', program.id, payload, 8);
+  }
+  getrusage(RUSAGE_CHILDREN, &used);
+  put32(payload, (uint32_t)(WIFEXITED(status) ? WEXITSTATUS(status) : -1));
+  put32(payload + 4, (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : 0));
+  put64(payload + 8, micros(used.ru_utime));
+  put64(payload + 16, micros(used.ru_stime));
+  put64(payload + 24, (uint64_t)used.ru_maxrss);
+  send_frame(CHANNEL, 'Q', program.id, payload, 32);
+  program.pid = 0;
+}
+
+static void reap(void) {
+  struct signalfd_siginfo info;
+  while (read(signals, &info, sizeof info) > 0) ;
+  for (;;) {
+    int status;
+    pid_t pid = waitpid(-1, &status, WNOHANG);
+    if (pid <= 0) return;
+    if (pid == program.pid) { report_exit(status); return; }
+  }
+}
+
+/* ---- files out ---- */
+
+struct budget { uint32_t id, files; uint64_t bytes, per_file; int why; };
+
+static void announce(struct budget *b, char kind, uint64_t size, const char *path) {
+  unsigned char payload[PATH_MAX + 16];
+  size_t length = strlen(path);
+  payload[0] = (unsigned char)kind;
+  put64(payload + 1, size);
+  memcpy(payload + 9, path, length + 1);
+  send_frame(CHANNEL, 'N', b->id, payload, (uint32_t)(length + 10));
+}
+
+static char kind_of(mode_t mode) {
+  if (S_ISLNK(mode)) return 'l';
+  if (S_ISFIFO(mode)) return 'p';
+  if (S_ISSOCK(mode)) return 's';
+  return 'd';
+}
+
+/* What is left behind counts as well: the names alone could flood the host. */
+static void announce_left(struct budget *b, char kind, const char *path) {
+  if (b->files == 0) b->why = 1;
+  else { b->files--; announce(b, kind, 0, path); }
+}
+
+static void send_file(struct budget *b, int dir, const char *name, const char *path) {
+  struct stat info;
+  int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    announce_left(b, '!', path);
+    if (fd >= 0) close(fd);
+    return;
+  }
+  uint64_t size = (uint64_t)info.st_size, left = size;
+  if (b->files == 0) b->why = 1;
+  else if (size > b->bytes || size > b->per_file) { b->why = 2; announce(b, 'x', size, path); }
+  if (b->why) { close(fd); return; }
+  b->files--;
+  b->bytes -= size;
+  announce(b, 'f', size, path);
+  while (left > 0) {
+    ssize_t n = read(fd, chunk, left < CHUNK ? (size_t)left : CHUNK);
+    if (n <= 0) break;
+    send_frame(CHANNEL, 'D', b->id, chunk, (uint32_t)n);
+    left -= (uint64_t)n;
+  }
+  close(fd);
+}
+
+static void send_tree(struct budget *b, int dir, const char *prefix, int depth) {
+  DIR *stream = fdopendir(dir);
+  if (!stream) { close(dir); return; }
+  for (struct dirent *entry; !b->why && (entry = readdir(stream));) {
+    char path[PATH_MAX];
+    struct stat info;
+    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+    int n = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "/" : "", entry->d_name);
+    if (n < 0 || (size_t)n >= sizeof path) { b->why = 1; break; }
+    if (fstatat(dir, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) announce_left(b, '!', path);
+    else if (S_ISREG(info.st_mode)) send_file(b, dir, entry->d_name, path);
+    else if (!S_ISDIR(info.st_mode)) announce_left(b, kind_of(info.st_mode), path);
+    else {
+      int child = depth < MAX_DEPTH ? openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+      if (child < 0) announce_left(b, '!', path);
+      else send_tree(b, child, path, depth + 1);
+    }
+  }
+  closedir(stream);
+}
+
+static void collect(uint32_t id, struct reader r) {
+  struct budget b = {.id = id, .files = get32(&r), .bytes = get64(&r), .per_file = get64(&r)};
+  char *root = get_string(&r);
+  unsigned char why;
+  errno = 0;
+  if (r.bad) { complain(CHANNEL, id, "bad collect request"); return; }
+  end_everything();
+  int dir = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (dir >= 0) send_tree(&b, dir, "", 0);
+  why = (unsigned char)b.why;
+  send_frame(CHANNEL, 'Z', id, &why, 1);
+}
+
+/* ---- the loop ---- */
+
+static void handle(char type, uint32_t id, struct reader r) {
+  if (type == 'F') make_file(id, r);
+  else if (type == 'A') append_file(id, r);
+  else if (type == 'X') start_program(id, r);
+  else if (type == 'C') collect(id, r);
+  else if (type == 'K') {
+    int signal = (int)get32(&r);
+    if (signal == SIGKILL) kill(-1, SIGKILL);
+    else if (program.pid > 1) kill(-program.pid, signal);
+  } else { errno = 0; complain(CHANNEL, id, "unknown request"); }
+}
+
+static int read_request(void) {
+  static unsigned char *buffer;
+  static size_t have;
+  if (!buffer && !(buffer = malloc(HEADER + MAX_FRAME))) _exit(1);
+  size_t want = HEADER;
+  if (have >= HEADER) {
+    uint32_t length;
+    memcpy(&length, buffer, 4);
+    if (length > MAX_FRAME) _exit(1);
+    want += length;
+  }
+  if (have < want) {
+    ssize_t n = read(CHANNEL, buffer + have, want - have);
+    if (n < 0 && errno == EINTR) return 1;
+    if (n <= 0) return 0;
+    have += (size_t)n;
+  }
+  if (have < HEADER) return 1;
+  uint32_t length, id;
+  memcpy(&length, buffer, 4);
+  memcpy(&id, buffer + 5, 4);
+  if (length > MAX_FRAME) _exit(1);
+  if (have < HEADER + (size_t)length) return 1;
+  have = 0;
+  handle((char)buffer[4], id, (struct reader){buffer + HEADER, buffer + HEADER + length, 0});
+  return 1;
+}
+
+void serve_once(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (signals < 0) _exit(1);
+  send_frame(CHANNEL, 'R', 0, NULL, 0);
+  for (;;) {
+    struct pollfd fds[] = {{CHANNEL, POLLIN, 0}, {signals, POLLIN, 0}, {program.out, POLLIN, 0}, {program.err, POLLIN, 0}};
+    if (poll(fds, 4, -1) < 0 && errno != EINTR) _exit(1);
+    if (fds[2].revents && forward_once(program.out, 'O') < 0) { close(program.out); program.out = -1; }
+    if (fds[3].revents && forward_once(program.err, 'E') < 0) { close(program.err); program.err = -1; }
+    if (fds[1].revents) reap();
+    if (fds[0].revents && !read_request()) _exit(0);
+  }
+}

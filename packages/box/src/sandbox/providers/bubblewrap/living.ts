@@ -1,0 +1,235 @@
+/**
+ * Living sandboxes by bubblewrap. A sandbox is a folder until something is asked of it; then its guest is started, and it stays
+ * when the server goes. Programs, files and ports are the guest's work; the host only ever moves whole disks.
+ */
+
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BoxError } from '@skillbox/protocol';
+import { identify } from '../../../process/identity.ts';
+import type { Capability, LivingProvider, NetworkMode, SandboxHandle, SandboxSpec } from '../../living.ts';
+import type { Cgroup, Cgroups } from './cgroup.ts';
+import { type HostPaths, type IdMode, livingOrders } from './command.ts';
+import { type Disks, diskUid, openDisks } from './disk.ts';
+import { connectTo, createGuestClient, type GuestClient } from './guest-client.ts';
+
+export interface LivingOptions {
+  readonly ids: IdMode;
+  readonly paths: HostPaths;
+  readonly cgroups: Cgroups;
+  readonly launcher: string;
+  /** Disks and layers. */
+  readonly folder: string;
+  /** Sockets, pid files, what the launcher said. */
+  readonly runFolder: string;
+  /** First uid of this host's living sandboxes. */
+  readonly firstUid: number;
+  isReady(): boolean;
+}
+
+const uidsPerHost = 1000;
+const startLimitMs = 10_000;
+
+export function createLiving(options: LivingOptions): LivingProvider {
+  const { ids, cgroups } = options;
+  mkdirSync(options.runFolder, { recursive: true, mode: 0o700 });
+  const disks = openDisks(options.folder, ids.kind === 'root');
+  const handles = new Map<string, SandboxHandle>();
+
+  const freeUid = (): number => {
+    if (ids.kind !== 'root') return 1000;
+    const taken = new Set(disks.all().map(({ uid }) => uid));
+    for (let uid = options.firstUid; uid < options.firstUid + uidsPerHost; uid += 1) if (!taken.has(uid)) return uid;
+    throw new BoxError('unavailable', `This host has ${uidsPerHost} living sandboxes already.`);
+  };
+
+  const handleFor = (spec: SandboxSpec): SandboxHandle => {
+    const known = handles.get(spec.id);
+    if (known) return known;
+    const made = createHandle(options, disks, spec, () => handles.delete(spec.id));
+    handles.set(spec.id, made);
+    return made;
+  };
+
+  return {
+    name: 'bubblewrap',
+    tier: 'namespaces',
+    capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'metrics']),
+    networks: new Set<NetworkMode>(['none']),
+    async health() {
+      return options.isReady()
+        ? { healthy: true, detail: cgroups.detail }
+        : { healthy: false, detail: 'a layer of the sandbox is missing: skillbox doctor' };
+    },
+    async provision(spec) {
+      if (!options.isReady()) throw new BoxError('sandbox_unavailable', 'This host lacks a layer of the sandbox.');
+      disks.create(spec.id, freeUid(), spec.snapshot);
+      return { folder: spec.id };
+    },
+    open: (_ref, spec) => handleFor(spec),
+    async list() {
+      return disks.all().map(({ sandbox }) => ({ sandbox, ref: { folder: sandbox } }));
+    },
+    removeSnapshot: (snapshot) => disks.removeSnapshot(snapshot),
+    async close() {
+      handles.clear();
+    },
+  };
+}
+
+function createHandle(options: LivingOptions, disks: Disks, spec: SandboxSpec, forget: () => void): SandboxHandle {
+  const { cgroups, ids, paths } = options;
+  const socketPath = join(options.runFolder, `${spec.id}.sock`);
+  const pidFile = join(options.runFolder, `${spec.id}.pid`);
+  const logFile = join(options.runFolder, `${spec.id}.log`);
+  let starting: Promise<Socket> | undefined;
+  let cgroup: Cgroup | undefined;
+
+  const group = (): Cgroup => {
+    cgroup ??= cgroups.open(spec.id);
+    return cgroup;
+  };
+
+  const launch = async (): Promise<Socket> => {
+    const record = disks.read(spec.id);
+    if (!record) throw new BoxError('not_found', `The disk of sandbox ${spec.id} is not on this host.`);
+    const { memoryBytes, processes, cpu } = spec.limits;
+    group().limit({ memoryBytes, processes: processes + 2, cpu });
+    const orders = livingOrders({
+      ...{ ids, paths, diskUid, pidFile, limits: spec.limits, uid: record.uid, socket: socketPath },
+      disk: disks.folder(spec.id),
+      layers: record.layers.map(disks.layerFolder),
+      cgroup: { memory: cgroups.available.has('memory') },
+    });
+    const log = openSync(logFile, 'w', 0o600);
+    const child = spawn(
+      options.launcher,
+      group().joinFiles.flatMap((file) => ['--cgroup', file]),
+      {
+        stdio: ['ignore', 'ignore', log, 'pipe'],
+        env: {},
+        cwd: '/',
+        detached: true,
+      },
+    );
+    closeSync(log);
+    const channel = child.stdio[3] as Duplex;
+    channel.on('error', () => undefined);
+    channel.end(orders);
+    const failed = new Promise<never>((_, reject) => child.once('error', reject));
+    failed.catch(() => undefined);
+    child.unref();
+    return Promise.race([failed, waitForGuest()]);
+  };
+
+  /** The socket is there before the guest is; what is sent meanwhile waits. A launch that fails has said why. */
+  const waitForGuest = async (): Promise<Socket> => {
+    const deadline = Date.now() + startLimitMs;
+    for (;;) {
+      const socket = await connectTo(socketPath).catch(() => undefined);
+      if (socket) return socket;
+      const said = existsSync(logFile) ? readFileSync(logFile, 'utf8').trim() : '';
+      if (said || Date.now() > deadline)
+        throw new BoxError('sandbox_failed', `The sandbox could not be started: ${said || 'it did not answer in time'}`);
+      await sleep(1);
+    }
+  };
+
+  const connect = async (): Promise<Socket> => {
+    if (starting) {
+      await starting;
+      return connectTo(socketPath);
+    }
+    const socket = await connectTo(socketPath).catch(() => undefined);
+    if (socket) return socket;
+    starting = launch();
+    try {
+      return await starting;
+    } finally {
+      starting = undefined;
+    }
+  };
+
+  const guest: GuestClient = createGuestClient(connect);
+
+  const isRunning = async (): Promise<boolean> => {
+    const socket = await connectTo(socketPath).catch(() => undefined);
+    socket?.destroy();
+    return socket !== undefined;
+  };
+
+  /** Everything of it that runs, however it was started. */
+  const stop = async (): Promise<void> => {
+    const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8')) : 0;
+    if (pid > 1 && identify(pid) && isBubblewrap(pid)) {
+      process.kill(pid, 'SIGKILL');
+      while (identify(pid)) await sleep(2);
+    }
+    if (!(await group().remove())) throw new BoxError('sandbox_failed', `Something in sandbox ${spec.id} would not end.`);
+    cgroup = undefined;
+    for (const file of [socketPath, pidFile, logFile]) rmSync(file, { force: true });
+  };
+
+  return {
+    async waitReady() {
+      await guest.programs();
+    },
+    start: (program) => guest.start({ ...program, env: { ...spec.env, ...program.env } }),
+    join: guest.join,
+    programs: async () => ((await isRunning()) ? guest.programs() : []),
+    signal: guest.signal,
+    async endAll() {
+      if (await isRunning()) await guest.signal(0, constants.signals.SIGKILL);
+    },
+    files: guest.files,
+    connect: guest.tunnel,
+    async metrics() {
+      const running = await isRunning();
+      return {
+        cpuMs: running ? group().readCpuMs() : 0,
+        memoryBytes: running ? group().readMemory() : 0,
+        memoryLimitBytes: spec.limits.memoryBytes,
+        diskBytes: await disks.usedBytes(spec.id),
+        diskLimitBytes: spec.limits.diskBytes,
+        processes: running ? group().processes().length : 0,
+      };
+    },
+    async snapshot(name) {
+      const running = await isRunning();
+      // Held still while the top is copied, so that the snapshot is one moment and nothing races the copy.
+      if (running) await guest.signal(0, constants.signals.SIGSTOP);
+      try {
+        await disks.snapshot(spec.id, name, running);
+      } finally {
+        if (running) await guest.signal(0, constants.signals.SIGCONT);
+      }
+    },
+    pause: stop,
+    async isActive() {
+      return (await isRunning()) && (await guest.programs()).some((program) => !program.ended);
+    },
+    async teardown() {
+      await stop();
+      await disks.remove(spec.id);
+      forget();
+    },
+  };
+}
+
+/** A pid may be somebody else's by now. */
+function isBubblewrap(pid: number): boolean {
+  try {
+    return (
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('/usr/bin/bwrap\0') ||
+      readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('launch')
+    );
+  } catch {
+    // It ended between the look and the reading.
+    return false;
+  }
+}

@@ -1,0 +1,268 @@
+/** What every provider of living sandboxes must do, against the real thing. A provider joins by one line in `providers`. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { LivingProvider, ProgramEvent, ProgramSpec, SandboxHandle, SandboxSpec } from '../../packages/box/src/sandbox/living.ts';
+import { openBubblewrap } from '../../packages/box/src/sandbox/providers/bubblewrap/provider.ts';
+
+interface Opened {
+  readonly provider: LivingProvider;
+  /** As after a restart of the server: a second instance over the same state. */
+  reopen(): Promise<Opened>;
+  close(): Promise<void>;
+}
+
+const providers: Record<string, (folder: string) => Promise<Opened>> = { bubblewrap: openBubblewrapIn };
+
+const limits = { memoryBytes: 512 * 2 ** 20, cpu: 2, processes: 64, openFiles: 1024, diskBytes: 256 * 2 ** 20, tmpBytes: 64 * 2 ** 20 };
+
+describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
+  let folder: string;
+  let opened: Opened;
+  let serial = 0;
+  const made: SandboxHandle[] = [];
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'sb-'));
+    opened = await openProvider(folder);
+  });
+  afterEach(async () => {
+    for (const handle of made.splice(0)) await handle.teardown();
+  });
+  afterAll(async () => {
+    await opened.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const specOf = (more: Partial<SandboxSpec> = {}): SandboxSpec => {
+    serial += 1;
+    return { id: `test${process.pid}x${serial}`, tenant: 'default', limits, network: 'none', env: {}, options: {}, ...more };
+  };
+  const create = async (more: Partial<SandboxSpec> = {}): Promise<{ spec: SandboxSpec; handle: SandboxHandle }> => {
+    const spec = specOf(more);
+    const handle = opened.provider.open(await opened.provider.provision(spec), spec);
+    made.push(handle);
+    return { spec, handle };
+  };
+
+  it('runs programs with true exit codes, signals, environment and folder', async () => {
+    const { handle } = await create({ env: { FROM_SANDBOX: 'yes' } });
+    await handle.waitReady(AbortSignal.timeout(10_000));
+    const result = await sh(handle, 'echo $FROM_SANDBOX $FROM_PROGRAM; pwd; echo problem >&2; exit 7', {
+      env: { PATH: '/usr/bin:/bin', FROM_PROGRAM: 'too' },
+    });
+    expect(result).toEqual({ stdout: 'yes too\n/home/user\n', stderr: 'problem\n', exitCode: 7, signal: null });
+    expect(await sh(handle, 'kill -TERM $$')).toMatchObject({ exitCode: null, signal: 'SIGTERM' });
+    expect(await sh(handle, 'nosuchcommand')).toMatchObject({ exitCode: 127 });
+  });
+
+  it('feeds stdin and closes it', async () => {
+    const { handle } = await create();
+    const program = await handle.start(spec('cat; echo done', { stdin: true }));
+    await program.write(Buffer.from('hello '));
+    await program.write(Buffer.from('world\n'));
+    await program.closeStdin();
+    expect(await outcome(program.events)).toMatchObject({ stdout: 'hello world\ndone\n', exitCode: 0 });
+  });
+
+  it('gives a terminal that can be resized', async () => {
+    const { handle } = await create();
+    const program = await handle.start(spec('stty size; read line; stty size', { pty: { columns: 100, rows: 30 }, stdin: true }));
+    setTimeout(async () => {
+      await program.resize(120, 40);
+      await program.write(Buffer.from('\n'));
+    }, 200);
+    const { stdout } = await outcome(program.events);
+    expect(stdout).toContain('30 100');
+    expect(stdout).toContain('40 120');
+  });
+
+  it('keeps a program and its output when nobody listens, and through a restart of the server', async () => {
+    const { spec: sandbox, handle } = await create();
+    const program = await handle.start(spec('for i in 1 2 3 4 5; do echo line $i; sleep 0.1; done; exit 3'));
+    const first = await program.events[Symbol.asyncIterator]().next();
+    const seen = (first.value as { number: number }).number;
+    program.detach();
+    const again = await opened.reopen();
+    const reached = again.provider.open({ folder: sandbox.id }, sandbox);
+    const joined = await reached.join(program.id, seen);
+    const rest = await outcome(joined.events);
+    expect(rest.stdout).toBe('line 2\nline 3\nline 4\nline 5\n');
+    expect(rest.exitCode).toBe(3);
+    const late = await reached.join(program.id, 0);
+    expect(await outcome(late.events)).toMatchObject({ stdout: 'line 1\nline 2\nline 3\nline 4\nline 5\n', exitCode: 3 });
+    expect((await reached.programs()).find(({ id }) => id === program.id)).toMatchObject({ ended: true, exitCode: 3 });
+    await expect(reached.join(99_999, 0)).rejects.toMatchObject({ code: 'not_found' });
+    await again.close();
+  });
+
+  it('signals one program and ends all', async () => {
+    const { handle } = await create();
+    const one = await handle.start(spec('sleep 60'));
+    const two = await handle.start(spec('sleep 60'));
+    await handle.signal(one.id, 15);
+    expect(await outcome(one.events)).toMatchObject({ signal: 'SIGTERM' });
+    expect(await handle.isActive()).toBe(true);
+    await handle.endAll();
+    expect(await outcome(two.events)).toMatchObject({ signal: 'SIGKILL' });
+    expect(await handle.isActive()).toBe(false);
+  });
+
+  it('reads, writes, lists, moves and removes files', async () => {
+    const { handle } = await create();
+    const { files } = handle;
+    const written = await files.write('/home/user/a/b/c.txt', Buffer.from('hello'));
+    expect(written).toMatchObject({ path: '/home/user/a/b/c.txt', kind: 'file', size: 5 });
+    const read = await files.read('/home/user/a/b/c.txt');
+    expect(await text(read.content)).toBe('hello');
+    expect(await text((await files.read('/home/user/a/b/c.txt', { offset: 1, limit: 3 })).content)).toBe('ell');
+    await files.write('/home/user/a/b/c.txt', Buffer.from(' you'), { append: true });
+    expect(await text((await files.read('/home/user/a/b/c.txt')).content)).toBe('hello you');
+    await expect(files.write('/home/user/a/b/c.txt', Buffer.from('x'), { mustBeNew: true })).rejects.toMatchObject({
+      code: 'already_exists',
+    });
+    expect((await files.list('/home/user', { depth: 3 })).map(({ path }) => path).sort()).toEqual([
+      '/home/user/a',
+      '/home/user/a/b',
+      '/home/user/a/b/c.txt',
+    ]);
+    expect(await files.makeDir('/home/user/new/deep')).toMatchObject({ kind: 'directory' });
+    await expect(files.makeDir('/home/user/new/deep')).rejects.toMatchObject({ code: 'already_exists' });
+    expect(await files.move('/home/user/a/b/c.txt', '/home/user/moved.txt')).toMatchObject({ path: '/home/user/moved.txt' });
+    await files.remove('/home/user/a');
+    await expect(files.stat('/home/user/a')).rejects.toMatchObject({ code: 'not_found' });
+    await sh(handle, 'ln -s /home/user/moved.txt link');
+    expect(await files.stat('/home/user/link')).toMatchObject({ kind: 'symlink', target: '/home/user/moved.txt' });
+    await expect(files.read('/home/user')).rejects.toMatchObject({ code: 'bad_request' });
+    await expect(files.write('/usr/x', Buffer.from('x'))).rejects.toMatchObject({ code: 'bad_request' });
+  });
+
+  it('streams large files both ways', async () => {
+    const { handle } = await create({ limits: { ...limits, memoryBytes: 256 * 2 ** 20 } });
+    const size = 300 * 2 ** 20;
+    const chunk = Buffer.alloc(2 ** 20, 'x');
+    const before = process.memoryUsage.rss();
+    await handle.files.write(
+      '/home/user/large',
+      Readable.from(
+        Array.from({ length: 300 }, () => chunk),
+        { objectMode: true },
+      ),
+    );
+    let seen = 0;
+    for await (const part of (await handle.files.read('/home/user/large')).content as AsyncIterable<Buffer>) seen += part.length;
+    expect(seen).toBe(size);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 2 ** 20);
+  });
+
+  it('watches a folder', async () => {
+    const { handle } = await create();
+    const controller = new AbortController();
+    await handle.files.makeDir('/home/user/watched');
+    const events = await handle.files.watch('/home/user/watched', { recursive: true, signal: controller.signal });
+    void sh(handle, 'sleep 0.1; cd watched; echo x > one; mkdir sub; sleep 0.1; echo y > sub/two; rm one');
+    const seen: string[] = [];
+    setTimeout(() => controller.abort(), 1500);
+    for await (const { type, path } of events) seen.push(`${type} ${path}`);
+    expect(seen).toEqual(expect.arrayContaining(['create one', 'write one', 'create sub', 'create sub/two', 'remove one']));
+  });
+
+  it('reaches a server inside through a tunnel', async () => {
+    const { handle } = await create();
+    await handle.files.write('/home/user/page.txt', Buffer.from('from inside'));
+    await handle.start(spec('exec python3 -m http.server 8000 --bind 127.0.0.1'));
+    let answer = '';
+    for (let attempt = 0; attempt < 100 && !answer; attempt += 1) {
+      const socket = await handle.connect(8000).catch(() => undefined);
+      if (!socket) await new Promise((resolve) => setTimeout(resolve, 50));
+      else {
+        socket.end('GET /page.txt HTTP/1.0\r\n\r\n');
+        answer = (await buffer(socket)).toString();
+      }
+    }
+    expect(answer).toContain('from inside');
+    await expect(handle.connect(9)).rejects.toMatchObject({ code: expect.any(String) });
+  });
+
+  it('pauses to its disk alone and wakes up on use', async () => {
+    const { handle } = await create();
+    await sh(handle, 'echo kept > file; (sleep 60 &)');
+    await handle.pause();
+    expect(await handle.isActive()).toBe(false);
+    expect((await handle.metrics()).memoryBytes).toBe(0);
+    expect(await sh(handle, 'cat file')).toMatchObject({ stdout: 'kept\n' });
+    await handle.pause();
+    await handle.pause();
+  });
+
+  it('snapshots and forks the disk, running or not, and the forks are apart', async () => {
+    const { handle } = await create();
+    await sh(handle, 'echo one > file; mkdir d; echo x > d/x');
+    const running = `snap${process.pid}a${serial}`;
+    await handle.snapshot(running);
+    await sh(handle, 'echo two > file; rm -r d');
+    await handle.pause();
+    const resting = `snap${process.pid}b${serial}`;
+    await handle.snapshot(resting);
+    expect(await sh(handle, 'cat file; ls')).toMatchObject({ stdout: 'two\nfile\n' });
+    const early = (await create({ snapshot: running })).handle;
+    const late = (await create({ snapshot: resting })).handle;
+    expect(await sh(early, 'cat file d/x; echo three > file; cat file')).toMatchObject({ stdout: 'one\nx\nthree\n' });
+    expect(await sh(late, 'cat file; ls')).toMatchObject({ stdout: 'two\nfile\n' });
+    expect(await sh(handle, 'cat file')).toMatchObject({ stdout: 'two\n' });
+    await expect(opened.provider.removeSnapshot(resting)).rejects.toMatchObject({ code: 'already_exists' });
+  });
+
+  it('tells what it uses', async () => {
+    const { handle } = await create();
+    const program = await handle.start(spec('head -c 20000000 /dev/zero > big; exec sleep 60'));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const metrics = await handle.metrics();
+    expect(metrics.diskBytes).toBeGreaterThan(19_000_000);
+    expect(metrics.processes).toBeGreaterThan(0);
+    expect(metrics.memoryBytes).toBeGreaterThan(0);
+    program.detach();
+  });
+
+  it('is torn down as often as one likes, and lists what there is', async () => {
+    const { handle, spec: sandbox } = await create();
+    await sh(handle, 'sleep 60 & disown; echo');
+    expect((await opened.provider.list()).map((entry) => entry.sandbox)).toContain(sandbox.id);
+    await handle.teardown();
+    await handle.teardown();
+    expect((await opened.provider.list()).map((entry) => entry.sandbox)).not.toContain(sandbox.id);
+  });
+
+  let programs = 100;
+  function spec(script: string, more: Partial<ProgramSpec> = {}): ProgramSpec {
+    programs += 1;
+    return { id: programs, argv: ['/bin/bash', '-c', script], env: { PATH: '/usr/bin:/bin' }, cwd: '/home/user', stdin: false, ...more };
+  }
+
+  async function sh(handle: SandboxHandle, script: string, more: Partial<ProgramSpec> = {}) {
+    return outcome((await handle.start(spec(script, more))).events);
+  }
+});
+
+async function outcome(events: AsyncIterable<ProgramEvent>) {
+  let stdout = '';
+  let stderr = '';
+  for await (const event of events) {
+    if (event.type === 'stdout' || event.type === 'pty') stdout += event.bytes;
+    else if (event.type === 'stderr') stderr += event.bytes;
+    else if (event.type === 'end') return { stdout, stderr, exitCode: event.exitCode, signal: event.signal };
+  }
+  throw new Error('the stream ended without an end');
+}
+
+async function openBubblewrapIn(folder: string): Promise<Opened> {
+  const provider = await openBubblewrap({
+    ...{ runFolder: join(folder, 'run'), diskFolder: join(folder, 'disks'), owner: `contract-${process.pid}`, standby: 0 },
+    ...{ interpreters: {}, acceptMissing: [], paths: [], onWarning: () => undefined },
+  });
+  return { provider: provider.living, reopen: () => openBubblewrapIn(folder), close: () => provider.close() };
+}
