@@ -5,7 +5,8 @@
  * never opens a path the inside controls. It holds no secret and trusts nobody: programs it starts cannot see its memory
  * or descriptors (not dumpable), and the host bounds every frame.
  *
- * Descriptor 3 is a connected socket for a one-shot run, a listening one for a living sandbox. Frames both ways:
+ * Descriptor 3 is a connected socket for a one-shot run, a listening one for a living sandbox. Where no descriptor can be
+ * handed in (a container engine starts it), `guest --listen PATH` makes the listening socket itself. Frames both ways:
  * u32 length of payload, u8 type, u32 id, payload; integers little-endian, strings end with NUL. The requests are
  * described where they are served: guest-once.c, guest-programs.c, guest-files.c.
  */
@@ -23,6 +24,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 void put16(unsigned char *at, uint16_t value) { memcpy(at, &value, 2); }
@@ -139,10 +141,27 @@ void become_program(char **argv, char **env, const char *cwd, int in, int out, i
   _exit(errno == ENOENT ? 127 : 126);
 }
 
-int main(void) {
+/* It takes its name once it listens, so that whoever finds it can connect. Who may come near it is the folder's matter. */
+static void listen_at(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int n = snprintf(address.sun_path, sizeof address.sun_path, "%s.new", path);
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  int fits = n > 0 && (size_t)n < sizeof address.sun_path;
+  if (!fits || fd < 0 || (unlink(address.sun_path) != 0 && errno != ENOENT) || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+      chmod(address.sun_path, 0666) != 0 || listen(fd, 128) != 0 || rename(address.sun_path, path) != 0) {
+    dprintf(2, "cannot listen at %s: %s\n", path, strerror(errno));
+    _exit(1);
+  }
+  if (fd == CHANNEL) return;
+  if (dup2(fd, CHANNEL) < 0) _exit(1);
+  close(fd);
+}
+
+int main(int argc, char **argv) {
   int listening = 0;
   socklen_t size = sizeof listening;
   prctl(PR_SET_DUMPABLE, 0);
+  if (argc == 3 && !strcmp(argv[1], "--listen")) listen_at(argv[2]);
   fcntl(CHANNEL, F_SETFD, FD_CLOEXEC);
   fcntl(CHANNEL, F_SETFL, fcntl(CHANNEL, F_GETFL) & ~O_NONBLOCK);
   umask(022);

@@ -37,11 +37,25 @@ const absent = ['clone3', 'io_uring_setup', 'io_uring_enter', 'io_uring_register
 
 const EPERM = 1;
 const ENOSYS = 38;
-const namespaceFlags = 0x7e020080; // NEWTIME NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET
-const forbiddenIoctls = [0x5412, 0x541c]; // TIOCSTI TIOCLINUX: typing into the terminal of somebody else
-const socketFamilies = [1, 2, 10, 16]; // UNIX INET INET6 NETLINK; VSOCK is not bound by a network namespace
-const pairFamilies = [1]; // UNIX; a pair of another family would be made, and its module loaded, before it is refused
-const personalities = [0, 0xffffffff];
+
+/** Allowed or not by the low half of one argument, which is what the kernel uses for these calls. */
+export type ArgumentRule = { readonly name: string; readonly argument: number } & (
+  | { readonly refuseBits: number }
+  | { readonly refuse: readonly number[] }
+  | { readonly allow: readonly number[] }
+);
+
+const byArgument: readonly ArgumentRule[] = [
+  { name: 'clone', argument: 0, refuseBits: 0x7e020080 }, // NEWTIME NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET
+  { name: 'ioctl', argument: 1, refuse: [0x5412, 0x541c] }, // TIOCSTI TIOCLINUX: typing into the terminal of somebody else
+  { name: 'socket', argument: 0, allow: [1, 2, 10, 16] }, // UNIX INET INET6 NETLINK; VSOCK is not bound by a network namespace
+  { name: 'socketpair', argument: 0, allow: [1] }, // UNIX; a pair of another family would be made, and its module loaded, before it is refused
+  { name: 'personality', argument: 0, allow: [0, 0xffffffff] },
+];
+
+/** What the filter says, for those who write it in another form. What it does not name is EPERM. */
+export const filterRules = { allowed: allowed.trim().split(/\s+/), absent, absentErrno: ENOSYS, byArgument } as const;
+
 const auditArch: Record<Architecture, number> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 const x32Bit = 0x40000000;
 
@@ -66,16 +80,8 @@ export function filterProgram(architecture: Architecture): Instruction[] {
   const program = [load(offsets.arch), ...unless(auditArch[architecture], returns.kill), load(offsets.number)];
   if (architecture === 'x64') program.push(jump(op.jge, x32Bit, 0, 1), returnErrno(ENOSYS));
   for (const number of absent.flatMap(numberOf)) program.push(...when(number, [returnErrno(ENOSYS)]));
-  for (const number of numberOf('clone')) {
-    program.push(...when(number, [load(offsets.argument(0)), jump(op.jset, namespaceFlags, 0, 1), returnErrno(EPERM), returns.allow]));
-  }
-  for (const number of numberOf('ioctl')) {
-    program.push(...when(number, [load(offsets.argument(1)), ...refuseValues(forbiddenIoctls), returns.allow]));
-  }
-  for (const number of numberOf('socket')) program.push(...when(number, [load(offsets.argument(0)), ...allowValues(socketFamilies)]));
-  for (const number of numberOf('socketpair')) program.push(...when(number, [load(offsets.argument(0)), ...allowValues(pairFamilies)]));
-  for (const number of numberOf('personality')) program.push(...when(number, [load(offsets.argument(0)), ...allowValues(personalities)]));
-  for (const [low, high] of ranges(allowed.trim().split(/\s+/).flatMap(numberOf))) {
+  for (const rule of byArgument) for (const number of numberOf(rule.name)) program.push(...when(number, decide(rule)));
+  for (const [low, high] of ranges(filterRules.allowed.flatMap(numberOf))) {
     program.push(jump(op.jge, low, 0, 2), jump(op.jgt, high, 1, 0), returns.allow);
   }
   const newestKnown = Math.max(...numbers.values());
@@ -84,7 +90,7 @@ export function filterProgram(architecture: Architecture): Instruction[] {
 }
 
 const op = { load: 0x20, jeq: 0x15, jgt: 0x25, jge: 0x35, jset: 0x45, ret: 0x06 };
-/** Into struct seccomp_data; of an argument the low half, which is what the kernel uses for these calls. */
+/** Into struct seccomp_data; of an argument the low half. */
 const offsets = { number: 0, arch: 4, argument: (index: number) => 16 + 8 * index };
 const returns = {
   allow: { code: op.ret, jt: 0, jf: 0, k: 0x7fff0000 },
@@ -96,11 +102,19 @@ const jump = (code: number, k: number, jt: number, jf: number): Instruction => (
 const returnErrno = (errno: number): Instruction => ({ code: op.ret, jt: 0, jf: 0, k: 0x00050000 | errno });
 const unless = (value: number, action: Instruction): Instruction[] => [jump(op.jeq, value, 1, 0), action];
 const when = (value: number, body: Instruction[]): Instruction[] => [jump(op.jeq, value, 0, body.length), ...body];
-const refuseValues = (values: number[]): Instruction[] => values.flatMap((value) => [jump(op.jeq, value, 0, 1), returnErrno(EPERM)]);
-const allowValues = (values: number[]): Instruction[] => [
+const refuseValues = (values: readonly number[]): Instruction[] =>
+  values.flatMap((value) => [jump(op.jeq, value, 0, 1), returnErrno(EPERM)]);
+const allowValues = (values: readonly number[]): Instruction[] => [
   ...values.flatMap((value) => [jump(op.jeq, value, 0, 1), returns.allow]),
   returnErrno(EPERM),
 ];
+
+function decide(rule: ArgumentRule): Instruction[] {
+  const value = load(offsets.argument(rule.argument));
+  if ('allow' in rule) return [value, ...allowValues(rule.allow)];
+  if ('refuse' in rule) return [value, ...refuseValues(rule.refuse), returns.allow];
+  return [value, jump(op.jset, rule.refuseBits, 0, 1), returnErrno(EPERM), returns.allow];
+}
 
 /** Sorted runs of consecutive numbers: three instructions each instead of two for every call. */
 function ranges(numbers: number[]): [number, number][] {
