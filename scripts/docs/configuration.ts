@@ -53,6 +53,7 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   queueTimeout: 'tenants',
   tenantRate: 'tenants',
   tenantStorage: 'tenants',
+  tenantSandboxes: 'tenants',
   serverUrl: 'cli',
   apiKey: 'cli',
   tenant: 'cli',

@@ -20,8 +20,12 @@ import type { Manifest } from './manifest/schema.ts';
 import type { Logger } from './observe/log.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { writePrivateFile } from './private-file.ts';
+import { createSandboxes } from './sandbox/create-sandboxes.ts';
 import type { Provider } from './sandbox/provider.ts';
 import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
+import { createSandboxRecords } from './sandbox/records.ts';
+import type { Sandboxes } from './sandbox/sandboxes.ts';
+import { createTemplates, type Templates } from './sandbox/templates.ts';
 import { openSecrets, type Secrets } from './secrets.ts';
 import { createSkillCache, type SkillCache } from './skills/cache.ts';
 import { type Catalog, createCatalog } from './skills/catalog.ts';
@@ -47,6 +51,8 @@ export interface Box {
   readonly provider: Provider;
   readonly records: Records;
   readonly executions: Executions;
+  readonly templates: Templates;
+  readonly sandboxes: Sandboxes;
   /** All artifacts of an execution as tar.gz. Here, and not in the command, so that the CLI does not load what only servers need. */
   packArtifacts(files: readonly Artifact[]): Readable;
   /** Closes what a crash left, then beats; `url` is where other hosts reach this one. */
@@ -103,6 +109,13 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   mkdirSync(spoolFolder, { recursive: true, mode: 0o700 });
   const parts = { blobs, cache, catalog, config, database, host, log, metrics, provider, records, secrets, slots, spoolFolder, tenants };
   const executions = createExecutions(parts);
+  const templates = createTemplates(database, []);
+  const sandboxes = createSandboxes({
+    ...{ host, log, secrets, templates },
+    providers: new Map([[provider.living.name, provider.living]]),
+    records: createSandboxRecords(database, events),
+    tenantLimit: config.tenantSandboxes,
+  });
   await ensureAdminKey(keys, adminKeyFile(config.stateRoot));
 
   let heartbeat: Heartbeat | undefined;
@@ -123,8 +136,10 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       provider,
       rate,
       records,
+      sandboxes,
       secrets,
       store,
+      templates,
       tenants,
       version,
     },

@@ -41,6 +41,14 @@ export const settings = {
     url().optional(),
     'Address that callers use, for links in answers. Default: the host of the request.',
   ),
+  previewDomain: setting(
+    'SKILLBOX_PREVIEW_DOMAIN',
+    z
+      .string()
+      .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'expected a domain such as box.example')
+      .optional(),
+    'Domain whose subdomains <port>-<sandbox> lead to this box: each preview gets a host of its own. Default: /preview/ paths.',
+  ),
   advertiseUrl: setting(
     'SKILLBOX_ADVERTISE_URL',
     url().optional(),
@@ -96,6 +104,7 @@ export const settings = {
     'Requests per second of one tenant, with bursts of twice that.',
   ),
   tenantStorage: setting('SKILLBOX_TENANT_STORAGE', size('5Gi'), 'Bytes of skills, artifacts and logs one tenant may keep.'),
+  tenantSandboxes: setting('SKILLBOX_TENANT_SANDBOXES', count(100), 'Living sandboxes one tenant may have; then 429.'),
   drainTimeout: setting('SKILLBOX_DRAIN_TIMEOUT', time('20s'), 'How long a stopping server lets running executions finish.'),
   leaseTtl: setting(
     'SKILLBOX_LEASE_TTL',

@@ -2,7 +2,15 @@ import { z } from 'zod';
 import { actorKind } from './events.ts';
 import { keyId, tenantId, timestamp } from './ids.ts';
 
-export const scopes = ['skills:read', 'skills:write', 'executions:read', 'executions:run', 'admin'] as const;
+export const scopes = [
+  'skills:read',
+  'skills:write',
+  'executions:read',
+  'executions:run',
+  'sandboxes:read',
+  'sandboxes:use',
+  'admin',
+] as const;
 export const scope = z.enum(scopes).describe('admin includes all the others and every tenant');
 export type Scope = (typeof scopes)[number];
 

@@ -11,7 +11,7 @@ export interface Parameter {
   readonly name: string;
   readonly positional: boolean;
   readonly required: boolean;
-  readonly kind: 'text' | 'number' | 'switch' | 'list';
+  readonly kind: 'text' | 'number' | 'switch' | 'list' | 'pairs';
   /** A switch that is on unless --no-name is given. */
   readonly on: boolean;
   /** Stands for the value in help texts. */
@@ -82,6 +82,7 @@ const widestChoices = 24;
 function kindOf({ type, anyOf }: FieldSchema): Parameter['kind'] {
   if (type === 'boolean') return 'switch';
   if (type === 'array') return 'list';
+  if (type === 'object') return 'pairs';
   if (type === 'integer' || type === 'number') return 'number';
   // A choice between texts, such as a version or latest, is text.
   if (type === 'string' || type === undefined || anyOf) return 'text';
@@ -92,12 +93,13 @@ function placeholderOf(schema: FieldSchema, kind: Parameter['kind'], field: stri
   const choices = schema.enum?.join('|');
   if (choices !== undefined) return choices.length <= widestChoices ? choices : field;
   if (kind === 'number') return 'n';
+  if (kind === 'pairs') return 'name=value';
   if (kind === 'list') return schema.items?.enum ? 'a,b' : 'value';
   return schema.format === 'date-time' ? 'time' : 'text';
 }
 
 function fallbackOf({ type, default: value }: FieldSchema): string | undefined {
-  if (value === undefined || type === 'boolean') return undefined;
+  if (value === undefined || type === 'boolean' || type === 'object') return undefined;
   if (Array.isArray(value)) return value.length > 0 ? value.join(',') : undefined;
   return String(value);
 }
@@ -105,6 +107,7 @@ function fallbackOf({ type, default: value }: FieldSchema): string | undefined {
 function decodeValue(parameter: Parameter, value: unknown): unknown {
   if (parameter.kind === 'switch') return value === true;
   if (parameter.kind === 'number') return decodeNumber(parameter, String(value));
+  if (parameter.kind === 'pairs') return decodePairs(parameter, value as readonly string[]);
   if (parameter.kind !== 'list') return value;
   const items = value as readonly string[];
   // Only words from a closed set are split: text of people may have commas in it.
@@ -112,6 +115,16 @@ function decodeValue(parameter: Parameter, value: unknown): unknown {
   const unknown = parameter.choices && words.find((word) => !parameter.choices?.includes(word));
   if (unknown !== undefined) throw wrong(parameter, `${JSON.stringify(unknown)} is none of ${parameter.choices?.join(', ')}`);
   return words;
+}
+
+function decodePairs(parameter: Parameter, items: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    items.map((item) => {
+      const at = item.indexOf('=');
+      if (at > 0) return [item.slice(0, at), item.slice(at + 1)];
+      throw wrong(parameter, `expected name=value, not ${JSON.stringify(item)}`);
+    }),
+  );
 }
 
 function decodeNumber(parameter: Parameter, text: string): number {

@@ -124,7 +124,9 @@ function optionOf({ name, kind, on, placeholder, description, choices, fallback 
   const text = `${description}${values}${fallback === undefined ? '' : ` (default: ${fallback})`}`;
   if (kind === 'switch') return new Option(on ? `--no-${name}` : `--${name}`, text);
   const option = new Option(`--${name} <${placeholder}>`, text);
-  return kind === 'list' ? option.argParser((item: string, before: string[] | undefined) => [...(before ?? []), item]) : option;
+  return kind === 'list' || kind === 'pairs'
+    ? option.argParser((item: string, before: string[] | undefined) => [...(before ?? []), item])
+    : option;
 }
 
 /** A command that has a flag of the same name keeps it, and the other is reached by its letter. */

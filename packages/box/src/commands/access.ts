@@ -23,7 +23,12 @@ export const accessCommands = [
         .describe('What the key is for'),
       tenant: tenantId.default('default'),
       actor: actorKind.default('agt'),
-      scopes: z.array(scope).min(1).max(10).default(['skills:read', 'executions:read', 'executions:run']).describe('What it may do'),
+      scopes: z
+        .array(scope)
+        .min(1)
+        .max(10)
+        .default(['skills:read', 'executions:read', 'executions:run', 'sandboxes:read', 'sandboxes:use'])
+        .describe('What it may do'),
       expires_in: z
         .string()
         .regex(/^\d{1,9}(\.\d{1,3})?(ms|s|m|h)$/, 'a time such as 24h')

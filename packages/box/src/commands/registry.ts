@@ -4,12 +4,20 @@ import { accessCommands } from './access.ts';
 import type { Command } from './command.ts';
 import { eventCommands } from './events.ts';
 import { executionCommands } from './executions.ts';
+import { sandboxFileCommands } from './sandbox-files.ts';
+import { sandboxPortCommands } from './sandbox-ports.ts';
+import { sandboxProgramCommands } from './sandbox-programs.ts';
+import { sandboxCommands } from './sandboxes.ts';
 import { skillCommands } from './skills.ts';
 import { statusCommands } from './status.ts';
 
 export const commands: readonly Command[] = [
   ...skillCommands,
   ...executionCommands,
+  ...sandboxCommands,
+  ...sandboxProgramCommands,
+  ...sandboxFileCommands,
+  ...sandboxPortCommands,
   ...accessCommands,
   ...eventCommands,
   ...statusCommands,

@@ -7,6 +7,7 @@ import { BoxError } from '@skillbox/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Database, DatabaseKind } from './database.ts';
 import { firstTables } from './migrations/0001-first-tables.ts';
+import { sandboxTables } from './migrations/0002-sandboxes.ts';
 
 export interface Migration {
   readonly name: string;
@@ -18,7 +19,7 @@ interface MigrationTables {
 }
 
 /** In order; a released one never changes. */
-export const migrations: readonly Migration[] = [firstTables];
+export const migrations: readonly Migration[] = [firstTables, sandboxTables];
 
 /** An advisory lock is just a number; this one is "sbox" in ASCII. */
 const lockKey = 0x73_62_6f_78;

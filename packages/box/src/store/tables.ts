@@ -13,6 +13,10 @@ export interface Tables {
   events: EventRow;
   leases: LeaseRow;
   box_facts: BoxFactRow;
+  templates: TemplateRow;
+  sandboxes: SandboxRow;
+  sandbox_labels: SandboxLabelRow;
+  snapshots: SnapshotRow;
 }
 
 export interface ApiKeyRow {
@@ -135,4 +139,71 @@ export interface LeaseRow {
 export interface BoxFactRow {
   name: string;
   value: string;
+}
+
+/** Made over the API; what is built in or declared in the manifest is not stored. */
+export interface TemplateRow {
+  name: string;
+  version: number;
+  /** JSON of the template, see protocol. */
+  definition: string;
+  created_at: string;
+  created_by: string;
+}
+
+export interface SandboxRow {
+  id: string;
+  tenant: string;
+  state: string;
+  /** name@version. */
+  template_name: string;
+  /** JSON of the template as it was then. */
+  template: string;
+  provider: string | null;
+  tier: string | null;
+  /** JSON of the provider's own; null until it is provisioned. */
+  ref: string | null;
+  /** Host that owns it. */
+  host: string;
+  /** JSON; the same as in sandbox_labels, which is for searching. */
+  labels: string;
+  /** Sealed: env and inputs, which may hold secrets. */
+  request: string;
+  /** JSON array of the snapshots its disk may stand on. */
+  lineage: string;
+  on_idle: string;
+  idle_ms: number | null;
+  on_expiry: string;
+  created_at: string;
+  ready_at: string | null;
+  expires_at: string | null;
+  /** Exact to a few seconds. */
+  last_used_at: string | null;
+  ended_at: string | null;
+  reason: string | null;
+  /** JSON of why each candidate was taken or passed over. */
+  route: string;
+  actor: string;
+}
+
+export interface SandboxLabelRow {
+  sandbox: string;
+  name: string;
+  value: string;
+}
+
+export interface SnapshotRow {
+  id: string;
+  tenant: string;
+  sandbox: string;
+  name: string | null;
+  template_name: string;
+  template: string;
+  provider: string;
+  host: string;
+  /** JSON array of the snapshots below it. */
+  lineage: string;
+  /** 1: of a fork, or removed by its owner; goes when nothing stands on it. */
+  hidden: number;
+  created_at: string;
 }

@@ -1,0 +1,71 @@
+/** Which provider makes a sandbox: the template's candidates in order, each taken or passed over for a reason that is kept. */
+
+import { BoxError, type Sandbox, type Template } from '@skillbox/protocol';
+import type { Capability, LivingProvider } from './living.ts';
+
+export type Route = Sandbox['route'];
+export type Providers = ReadonlyMap<string, LivingProvider>;
+
+export interface Wanted {
+  readonly template: Template;
+  readonly capabilities: readonly Capability[];
+  /** Administrators may use providers that hold nothing back. */
+  readonly trusted: boolean;
+  /** Only there: a snapshot cannot be used elsewhere. */
+  readonly only?: string;
+}
+
+export interface Candidates {
+  readonly providers: readonly LivingProvider[];
+  /** Why the others were passed over. */
+  readonly route: Route;
+}
+
+/** Throws when none is left: capability_missing when no candidate could ever do it, no_provider when one might later. */
+export async function findCandidates(providers: Providers, wanted: Wanted): Promise<Candidates> {
+  const fit: LivingProvider[] = [];
+  const route: Route = [];
+  let never = true;
+  for (const name of wanted.template.providers) {
+    const provider = providers.get(name);
+    if (!provider) {
+      never = false;
+      route.push({ provider: name, taken: false, reason: 'this host has no such provider' });
+      continue;
+    }
+    const lack = lackOf(provider, wanted);
+    if (lack) {
+      route.push({ provider: name, taken: false, reason: lack });
+      continue;
+    }
+    never = false;
+    const problem = await problemOf(provider);
+    if (problem) route.push({ provider: name, taken: false, reason: problem });
+    else fit.push(provider);
+  }
+  if (fit.length > 0) return { providers: fit, route };
+  throw nobody(wanted.template, route, never);
+}
+
+export function nobody(template: Template, route: Route, never: boolean): BoxError {
+  const reasons = route.map(({ provider, reason }) => `${provider}: ${reason}`).join('; ');
+  const message = `No provider can make a sandbox of template ${template.name}@${template.version}. ${reasons}.`;
+  return new BoxError(never ? 'capability_missing' : 'no_provider', message, { details: { route } });
+}
+
+function lackOf(provider: LivingProvider, { template, capabilities, trusted, only }: Wanted): string | undefined {
+  if (only !== undefined && provider.name !== only) return `the snapshot is one of ${only}`;
+  if (provider.tier === 'trusted' && !trusted) return 'what runs there is not held back, so it is for administrators';
+  if (!provider.networks.has(template.network.mode)) return `it has no network mode ${template.network.mode}`;
+  const missing = capabilities.filter((capability) => !provider.capabilities.has(capability));
+  return missing.length > 0 ? `it lacks ${missing.join(', ')}` : undefined;
+}
+
+async function problemOf(provider: LivingProvider): Promise<string | undefined> {
+  try {
+    const { healthy, detail } = await provider.health();
+    return healthy ? undefined : `it is not healthy: ${detail}`;
+  } catch (error) {
+    return `its health could not be read: ${(error as Error).message}`;
+  }
+}
