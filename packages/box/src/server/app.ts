@@ -13,6 +13,7 @@ import { commands } from '../commands/registry.ts';
 import { checkLink } from '../executions/links.ts';
 import { authenticate, nobody, requireScope } from './auth.ts';
 import { docsPage } from './docs-page.ts';
+import { mountE2b } from './e2b/routes.ts';
 import { errorAnswer } from './errors.ts';
 import { forwardToOwner } from './forward.ts';
 import { readInput } from './input.ts';
@@ -24,6 +25,7 @@ type AppContext = Context<{ Bindings: HttpBindings }>;
 
 export function createApp(box: Box): App {
   const app: App = new Hono();
+  mountE2b(app, box);
   for (const command of commands) mountCommand(app, box, command);
   const pages = mountPages(app, box);
   const routes = [...commands.map(({ http }) => http), ...pages.map((path) => ({ method: 'GET', path }))].map(({ method, path }) => ({
