@@ -87,7 +87,7 @@ const createBody = z.object({
   envVars: z.record(z.string(), z.string()).nullish(),
   autoPause: z.boolean().nullish(),
   network: z.looseObject({}).nullish(),
-  mcp: z.unknown(),
+  mcp: z.unknown().optional(),
   volumeMounts: z.array(z.unknown()).nullish(),
 });
 
