@@ -18,6 +18,7 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   port: 'server',
   manifest: 'server',
   publicUrl: 'server',
+  previewDomain: 'server',
   advertiseUrl: 'server',
   secretKey: 'server',
   logLevel: 'server',

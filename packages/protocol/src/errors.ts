@@ -50,6 +50,7 @@ export const errorKinds = {
   unavailable: kind(503, 6, 'A part the box needs does not answer: skillbox health names it.'),
   sandbox_unavailable: kind(503, 6, 'The host lacks a layer of the sandbox: run skillbox doctor for the line that mends it.'),
   no_provider: kind(503, 6, 'Details say why each candidate was passed over; mend one, or choose another template.'),
+  nothing_listens: kind(502, 6, 'Start a server in the sandbox on that port, bound to 127.0.0.1 or 0.0.0.0, and try again.'),
   on_another_host: kind(503, 6, 'Send the request to the host that the message names.'),
   internal: kind(500, 8, 'This is a fault of the box. The server log has the cause under this request id.'),
 

@@ -46,6 +46,8 @@ export interface HttpFace {
   readonly path: string;
   /** A zip or multipart upload arrives as input.archive. */
   readonly upload?: boolean;
+  /** The body arrives as input.body, a stream of any length; the other fields stand in the query. unless-json: a JSON body is read as such. */
+  readonly raw?: 'always' | 'unless-json';
   /** Also reachable with a signed link instead of a key. */
   readonly signed?: boolean;
   /** What it reads lives in the memory of the host that runs the execution: other hosts pass the request on. */

@@ -16,14 +16,19 @@ export async function readInput(
 ): Promise<unknown> {
   const { http, input } = command;
   if (http.upload) return validate(input, { ...params, archive: await readUpload(request, config.maxSkillSize) });
-  const inQuery = http.method === 'GET' || http.method === 'DELETE';
+  const raw = http.raw === 'always' || (http.raw === 'unless-json' && !isJson(request));
+  const inQuery = raw || http.method === 'GET' || http.method === 'DELETE';
   const rest = inQuery ? queryValues(query, http.signed ?? false) : await readJsonBody(request, config.maxRequestSize);
   for (const name of Object.keys(params)) {
     if (Object.hasOwn(rest, name))
       throw new BoxError('bad_request', `${name} stands in the path; leave it out of the ${inQuery ? 'query' : 'body'}.`);
   }
-  return validate(input, { ...rest, ...params });
+  if (raw && Object.hasOwn(rest, 'body'))
+    throw new BoxError('bad_request', 'body is the body of the request, and cannot stand in the query.');
+  return validate(input, { ...rest, ...params, ...(raw && { body: request }) });
 }
+
+const isJson = (request: IncomingMessage): boolean => /^application\/json\b/i.test(request.headers['content-type'] ?? '');
 
 function queryValues(query: URLSearchParams, signed: boolean): Record<string, string> {
   const values: Record<string, string> = {};

@@ -40,8 +40,8 @@ function operation(command: Command, components: Json): Json {
   const inQuery = http.method === 'GET' || http.method === 'DELETE';
   const parameters = [
     ...inPath.map((name) => parameter(command, name, 'path', components)),
-    ...(inQuery ? Object.keys(input.shape).filter((name) => !inPath.includes(name)) : []).map((name) =>
-      parameter(command, name, 'query', components),
+    ...(inQuery || http.raw === 'always' ? Object.keys(input.shape).filter((name) => name !== 'body' && !inPath.includes(name)) : []).map(
+      (name) => parameter(command, name, 'query', components),
     ),
     ...(command.name === 'execution.create'
       ? [
@@ -88,10 +88,15 @@ function bodyOf({ http, input }: Command, inPath: string[], components: Json): J
     const form = { schema: { type: 'object', properties: { file: { type: 'string', format: 'binary' } }, required: ['file'] } };
     return { requestBody: { required: true, content: { 'application/zip': binary, 'multipart/form-data': form } } };
   }
-  const fields = Object.keys(input.shape).filter((name) => !inPath.includes(name));
+  const bytes = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+  if (http.raw === 'always') return { requestBody: { required: true, content: bytes } };
+  const elsewhere = [...inPath, ...(http.raw ? ['body'] : [])];
+  const fields = Object.keys(input.shape).filter((name) => !elsewhere.includes(name));
   if (fields.length === 0) return {};
-  const body = inPath.length === 0 ? input : input.omit(Object.fromEntries(inPath.map((name) => [name, true])) as Record<string, true>);
-  return { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(body, 'input', components) } } } };
+  const body =
+    elsewhere.length === 0 ? input : input.omit(Object.fromEntries(elsewhere.map((name) => [name, true])) as Record<string, true>);
+  const json = { 'application/json': { schema: schemaOf(body, 'input', components) } };
+  return { requestBody: { required: true, content: { ...json, ...(http.raw && bytes) } } };
 }
 
 function successOf({ output }: Command, components: Json): Json {

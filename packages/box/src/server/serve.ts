@@ -1,6 +1,6 @@
 /** A running server: opens the box, listens, and goes down in order. */
 
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { BoxError } from '@skillbox/protocol';
@@ -10,6 +10,8 @@ import { createLog, type Logger } from '../observe/log.ts';
 import { removeServerRecord, writeServerRecord } from '../state.ts';
 import { createApp } from './app.ts';
 import { answerMalformed, malformedAnswer } from './malformed.ts';
+import { previewTarget, servePreview } from './preview.ts';
+import { serveUpgrades } from './websocket.ts';
 
 export interface RunningServer {
   readonly box: Box;
@@ -25,8 +27,9 @@ export async function startServer(config: Config, log: Logger = createLog(config
   const box = await openBox(config, log);
   const server = createServer(
     { requestTimeout: 300_000, headersTimeout: 20_000, keepAliveTimeout: 65_000, requireHostHeader: false },
-    getRequestListener(createApp(box).fetch, { errorHandler: malformedAnswer }),
+    requestListener(box),
   );
+  const upgrades = serveUpgrades(server, box);
   answerMalformed(server);
   try {
     await new Promise<void>((resolve, reject) => {
@@ -61,6 +64,7 @@ export async function startServer(config: Config, log: Logger = createLog(config
     // Those who waited for a run still have to read its record, and the database has to be there for it.
     await closeWhenIdle(server, closed);
     server.closeAllConnections();
+    upgrades.close();
     await closed;
     await box.stop();
     removeServerRecord(config.stateRoot);
@@ -73,6 +77,16 @@ export async function startServer(config: Config, log: Logger = createLog(config
       stopping ??= stop();
       return stopping;
     },
+  };
+}
+
+/** Previews are passed on as they come; everything else is the app's. */
+function requestListener(box: Box): RequestListener {
+  const app = getRequestListener(createApp(box).fetch, { errorHandler: malformedAnswer });
+  return (request, response) => {
+    const preview = previewTarget(box, request);
+    if (preview) void servePreview(box, preview, request, response);
+    else void app(request, response);
   };
 }
 
