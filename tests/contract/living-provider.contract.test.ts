@@ -7,16 +7,25 @@ import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { LivingProvider, ProgramEvent, ProgramSpec, SandboxHandle, SandboxSpec } from '../../packages/box/src/sandbox/living.ts';
+import { nativeProgram } from '../../packages/box/src/sandbox/providers/bubblewrap/files.ts';
 import { openBubblewrap } from '../../packages/box/src/sandbox/providers/bubblewrap/provider.ts';
+import { createDocker } from '../../packages/box/src/sandbox/providers/docker/provider.ts';
+import { dockerIsInstalled, startDocker } from '../support/docker.ts';
 
 interface Opened {
   readonly provider: LivingProvider;
+  /** What a template would say to it. */
+  readonly options?: SandboxSpec['options'];
   /** As after a restart of the server: a second instance over the same state. */
   reopen(): Promise<Opened>;
   close(): Promise<void>;
 }
 
-const providers: Record<string, (folder: string) => Promise<Opened>> = { bubblewrap: openBubblewrapIn };
+const providers: Record<string, (folder: string) => Promise<Opened>> = {
+  bubblewrap: openBubblewrapIn,
+  ...(dockerIsInstalled() && { docker: openDockerIn }),
+};
+if (!providers.docker) it.skip('docker: there is no engine', () => undefined);
 
 const limits = { memoryBytes: 512 * 2 ** 20, cpu: 2, processes: 64, openFiles: 1024, diskBytes: 256 * 2 ** 20, tmpBytes: 64 * 2 ** 20 };
 
@@ -40,7 +49,15 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
 
   const specOf = (more: Partial<SandboxSpec> = {}): SandboxSpec => {
     serial += 1;
-    return { id: `test${process.pid}x${serial}`, tenant: 'default', limits, network: 'none', env: {}, options: {}, ...more };
+    return {
+      id: `test${process.pid}x${serial}`,
+      tenant: 'default',
+      limits,
+      network: 'none',
+      env: {},
+      options: opened.options ?? {},
+      ...more,
+    };
   };
   const create = async (more: Partial<SandboxSpec> = {}): Promise<{ spec: SandboxSpec; handle: SandboxHandle }> => {
     const spec = specOf(more);
@@ -265,4 +282,16 @@ async function openBubblewrapIn(folder: string): Promise<Opened> {
     ...{ interpreters: {}, acceptMissing: [], paths: [], onWarning: () => undefined },
   });
   return { provider: provider.living, reopen: () => openBubblewrapIn(folder), close: () => provider.close() };
+}
+
+async function openDockerIn(folder: string): Promise<Opened> {
+  const { socket, image, stop } = await startDocker();
+  const instance = (): Opened => {
+    const provider = createDocker({
+      ...{ socket, allowlist: [image], owner: `contract-${process.pid}` },
+      ...{ guestProgram: nativeProgram('guest'), runFolder: join(folder, 'docker') },
+    });
+    return { provider, options: { image }, reopen: async () => instance(), close: () => provider.close() };
+  };
+  return { ...instance(), close: stop };
 }

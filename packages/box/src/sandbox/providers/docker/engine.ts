@@ -1,0 +1,66 @@
+/** The engine's address, and what its refusals mean to us. */
+
+import { BoxError } from '@skillbox/protocol';
+import Dockerode from 'dockerode';
+
+/** A socket on this machine, or the address of a proxy on it that guards one. */
+export type EngineAddress = { readonly socket: string } | { readonly host: string };
+
+export interface Engine {
+  readonly docker: Dockerode;
+  readonly address: string;
+  /** Its failures in our words. `lost`: what to say when the engine does not know what was asked for. */
+  ask<T>(work: Promise<T>, lost?: string): Promise<T>;
+}
+
+export function openEngine(options: EngineAddress): Engine {
+  const { docker, address } = connectionOf(options);
+  return {
+    docker,
+    address,
+    async ask(work, lost) {
+      try {
+        return await work;
+      } catch (error) {
+        throw translate(error, address, lost);
+      }
+    },
+  };
+}
+
+/** The status of an engine's refusal; some are no failure, such as stopping what has stopped. */
+export function statusOf(error: unknown): number | undefined {
+  const cause = error instanceof BoxError ? error.cause : error;
+  return (cause as { statusCode?: number } | undefined)?.statusCode;
+}
+
+function connectionOf(options: EngineAddress): { docker: Dockerode; address: string } {
+  if ('socket' in options) return { docker: new Dockerode({ socketPath: options.socket }), address: `unix://${options.socket}` };
+  const url = URL.canParse(options.host) ? new URL(options.host) : undefined;
+  if (url?.protocol !== 'tcp:' && url?.protocol !== 'http:') {
+    throw new BoxError('config_invalid', `${options.host} is not the address of a Docker engine.`, {
+      hint: 'Write tcp://127.0.0.1:2375, or give the path of a socket.',
+    });
+  }
+  if (!['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)) {
+    throw new BoxError('config_invalid', `A Docker engine on another machine (${options.host}) is not supported.`, {
+      hint: 'Sandboxes are reached through files of this machine: use the engine here, by its socket or a proxy on loopback.',
+    });
+  }
+  const host = url.hostname.replace(/[[\]]/g, '');
+  return { docker: new Dockerode({ protocol: 'http', host, port: Number(url.port || 2375) }), address: options.host };
+}
+
+function translate(cause: unknown, address: string, lost?: string): unknown {
+  if (cause instanceof BoxError) return cause;
+  const { code, statusCode, message } = cause as { code?: string; statusCode?: number; message?: string };
+  if (statusCode === undefined) {
+    if (!code) return cause;
+    return new BoxError('unavailable', `The Docker engine at ${address} does not answer: ${message}`, {
+      cause,
+      hint: 'Start it, or let the user of the box use its socket.',
+    });
+  }
+  if (statusCode === 404 && lost) return new BoxError('not_found', lost, { cause });
+  return new BoxError(statusCode === 400 ? 'bad_request' : 'sandbox_failed', `The Docker engine refused: ${message}`, { cause });
+}

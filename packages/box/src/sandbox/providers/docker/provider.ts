@@ -1,0 +1,142 @@
+/** Living sandboxes by a Docker-compatible engine on this machine, with the same guest inside as everywhere. */
+
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BoxError } from '@skillbox/protocol';
+import type { Capability, LivingProvider, NetworkMode, SandboxHandle, SandboxSpec } from '../../living.ts';
+import { containerOptions, insideFolder } from './container.ts';
+import { type EngineAddress, openEngine, statusOf } from './engine.ts';
+import { openHomes, volumeMount } from './homes.ts';
+import { allowedImage } from './images.ts';
+import { createNames, labelFilter } from './names.ts';
+import { openSandbox, type SandboxParts, socketFolder, socketName } from './sandbox.ts';
+
+export type DockerOptions = EngineAddress & {
+  /** Images that sandboxes may be made of; empty denies all. */
+  readonly allowlist: readonly string[];
+  /** Of the engine's runtimes another than its default, such as runsc. */
+  readonly runtime?: string;
+  /** The guest, as this machine's path. */
+  readonly guestProgram: string;
+  /** Holds the sockets of guests. Its path must be short: a socket's may have 107 characters. */
+  readonly runFolder: string;
+  /** Keeps what several boxes have in one engine apart. */
+  readonly owner: string;
+};
+
+const healthLimitMs = 5000;
+const maxSocketPath = 107;
+
+export function createDocker(options: DockerOptions): LivingProvider {
+  const { allowlist, runtime, runFolder } = options;
+  const engine = openEngine(options);
+  const { docker, ask } = engine;
+  const names = createNames(options.owner);
+  const handles = new Map<string, SandboxHandle>();
+  let known: Promise<number> | undefined;
+  const processors = (): Promise<number> => {
+    known ??= ask(docker.info()).then(({ NCPU }) => NCPU as number);
+    known.catch(() => {
+      known = undefined;
+    });
+    return known;
+  };
+  const parts: SandboxParts = { engine, names, homes: openHomes(engine, names, processors), runFolder };
+  mkdirSync(runFolder, { recursive: true, mode: 0o700 });
+  // Folders in it are open for a moment while a guest starts; this one is what keeps other users of the machine out.
+  chmodSync(runFolder, 0o700);
+
+  const handleFor = (spec: SandboxSpec): SandboxHandle => {
+    const handle = handles.get(spec.id) ?? openSandbox(parts, spec, () => handles.delete(spec.id));
+    handles.set(spec.id, handle);
+    return handle;
+  };
+
+  const create = async (spec: SandboxSpec, image: string): Promise<void> => {
+    const folder = socketFolder(runFolder, spec.id);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    await parts.homes.create(spec, image);
+    const container = await ask(
+      docker.createContainer({
+        name: names.container(spec.id),
+        ...containerOptions({
+          ...{ image, limits: spec.limits, processors: await processors(), labels: names.labels(spec, 'sandbox') },
+          ...(runtime && { runtime }),
+          command: [`${insideFolder}/guest`, '--listen', `${insideFolder}/run/${socketName}`],
+          mounts: [
+            { Type: 'bind', Source: options.guestProgram, Target: `${insideFolder}/guest`, ReadOnly: true },
+            { Type: 'bind', Source: folder, Target: `${insideFolder}/run` },
+            volumeMount(names.home(spec.id), '/home'),
+          ],
+        }),
+      }),
+    );
+    if (!spec.snapshot) await parts.homes.prepare(container, '/home');
+  };
+
+  const requireImage = async (image: string): Promise<void> => {
+    try {
+      await docker.getImage(image).inspect();
+    } catch (error) {
+      if (statusOf(error) !== 404) await ask(Promise.reject(error));
+      throw new BoxError('image_unsupported', `The engine does not have the image ${image}.`, {
+        hint: `Run: docker pull ${image}`,
+        cause: error,
+      });
+    }
+  };
+
+  return {
+    name: 'docker',
+    tier: runtime === 'runsc' ? 'gvisor' : 'container',
+    capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'metrics']),
+    networks: new Set<NetworkMode>(['none']),
+    async health() {
+      try {
+        const { ServerVersion, Runtimes } = await Promise.race([ask(docker.info()), tooLate()]);
+        if (runtime && !Runtimes?.[runtime]) return { healthy: false, detail: `the engine has no runtime ${runtime}` };
+        return { healthy: true, detail: `Docker ${ServerVersion} at ${engine.address}` };
+      } catch (error) {
+        return { healthy: false, detail: (error as Error).message };
+      }
+    },
+    async provision(spec) {
+      const image = allowedImage(spec.options.image, allowlist);
+      if (spec.network !== 'none') throw new BoxError('bad_request', `The docker provider has no network mode ${spec.network}, only none.`);
+      const longest = join(socketFolder(runFolder, spec.id), socketName);
+      if (longest.length > maxSocketPath) throw new BoxError('config_invalid', `The path ${longest} is too long for a socket.`);
+      await requireImage(image);
+      const existing = await ask(docker.listContainers({ all: true, ...labelFilter({ ...names.ours(), 'skillbox.sandbox': spec.id }) }));
+      if (existing.length > 0) throw new BoxError('already_exists', `There is a sandbox ${spec.id} already.`);
+      try {
+        await create(spec, image);
+      } catch (error) {
+        // The first failure is the one to tell; what cannot be undone now is found by the sweep.
+        if (!(error instanceof BoxError && error.code === 'already_exists'))
+          await handleFor(spec)
+            .teardown()
+            .catch(() => undefined);
+        throw error;
+      }
+      return { container: names.container(spec.id), image };
+    },
+    open: (_ref, spec) => handleFor(spec),
+    async list() {
+      const containers = await ask(docker.listContainers({ all: true, ...labelFilter(names.ours()) }));
+      const marked = containers.map(({ Labels }) => Labels['skillbox.sandbox'] ?? '').filter(Boolean);
+      // A disk may be all that is left of one.
+      const all = new Set([...marked, ...(await parts.homes.all())]);
+      return [...all].map((sandbox) => ({ sandbox, ref: { container: names.container(sandbox) } }));
+    },
+    removeSnapshot: parts.homes.removeSnapshot,
+    async close() {
+      handles.clear();
+    },
+  };
+}
+
+async function tooLate(): Promise<never> {
+  await sleep(healthLimitMs, undefined, { ref: false });
+  throw new BoxError('unavailable', 'The Docker engine takes too long to answer.');
+}
