@@ -60,6 +60,8 @@ async function* envelopes(use: Use, method: StreamMethod, message: unknown, requ
     for await (const item of withKeepalive(messages, pauseS * 1000, use.signal)) yield encodeMessage(item ?? method.keepalive);
     yield encodeEnd();
   } catch (error) {
+    // The reader has gone: its stream is ended by throwing this into here.
+    if (use.signal.aborted || (error as Error).name === 'AbortError') return;
     yield encodeEnd(describe(error, use.box.log));
   } finally {
     use.done();
