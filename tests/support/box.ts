@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Execution, Scope } from '@skillbox/protocol';
 import { loadConfig } from '../../packages/box/src/config.ts';
 import { createLog } from '../../packages/box/src/observe/log.ts';
+import { livingStates } from '../../packages/box/src/sandbox/records.ts';
 import { startServer } from '../../packages/box/src/server/serve.ts';
 import { packArchive } from '../../packages/box/src/skills/archive.ts';
 
@@ -81,6 +82,14 @@ export async function startTestBox(env: Record<string, string> = {}): Promise<Te
       return body;
     },
     async stop() {
+      // They would outlive the server.
+      const living = await box.store.database.kysely
+        .selectFrom('sandboxes')
+        .select(['id', 'tenant'])
+        .where('state', 'in', livingStates)
+        .execute();
+      const actor = { kind: 'adm', id: 'test' } as const;
+      for (const { id, tenant } of living) await box.sandboxes.destroy({ tenant, actor, scopes: ['admin'] }, id, 'the test is over');
       await server.stop();
       rmSync(stateRoot, { recursive: true, force: true });
     },

@@ -23,7 +23,6 @@ import { writePrivateFile } from './private-file.ts';
 import { createSandboxes } from './sandbox/create-sandboxes.ts';
 import type { Provider } from './sandbox/provider.ts';
 import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
-import { createSandboxRecords } from './sandbox/records.ts';
 import type { Sandboxes } from './sandbox/sandboxes.ts';
 import { createTemplates, type Templates } from './sandbox/templates.ts';
 import { openSecrets, type Secrets } from './secrets.ts';
@@ -111,9 +110,8 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const executions = createExecutions(parts);
   const templates = createTemplates(database, []);
   const sandboxes = createSandboxes({
-    ...{ host, log, secrets, templates },
+    ...{ database, events, host, log, secrets, templates },
     providers: new Map([[provider.living.name, provider.living]]),
-    records: createSandboxRecords(database, events),
     tenantLimit: config.tenantSandboxes,
   });
   await ensureAdminKey(keys, adminKeyFile(config.stateRoot));
@@ -150,13 +148,20 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       const recovery = { records, executions, host, spoolFolder, log };
       heartbeat = await startHeartbeat({
         ...{ host, url, leases, log, ttlMs: config.leaseTtl },
-        onLeaseHeld: () => recoverExecutions(recovery, host),
+        async onLeaseHeld() {
+          await recoverExecutions(recovery, host);
+          await sandboxes.recover();
+        },
         onServing: () => executions.accept(),
-        onHostGone: (gone) => recoverExecutions(recovery, gone),
+        async onHostGone(gone) {
+          await recoverExecutions(recovery, gone);
+          await sandboxes.hostGone(gone);
+        },
         onLeaseLost: () => executions.abandon(),
         async onBeat() {
           await executions.checkCancels();
           await tenants.refresh();
+          await sandboxes.beat();
           // What an outage of the database left half-written.
           await recoverExecutions(recovery, host);
         },
@@ -174,6 +179,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       if (upkeep) clearInterval(upkeep);
       await executions.drain(config.drainTimeout);
       stopListening?.();
+      await sandboxes.stop();
       await heartbeat?.stop();
       await provider.close();
       await store.close();

@@ -1,8 +1,24 @@
-import { BoxError, createSandbox, page, pageQuery, sandbox, sandboxId, sandboxState, templateName, tenantId } from '@skillbox/protocol';
+import {
+  BoxError,
+  createSandbox,
+  eventEnvelope,
+  page,
+  pageQuery,
+  sandbox,
+  sandboxId,
+  sandboxState,
+  snapshot,
+  snapshotId,
+  templateName,
+  tenantId,
+} from '@skillbox/protocol';
 import { z } from 'zod';
+import { decodeCursor, encodeCursor } from '../store/cursor.ts';
+import { parseDuration } from '../units.ts';
 import { command, Reply } from './command.ts';
 
 const one = z.object({ id: sandboxId });
+const ttl = createSandbox.shape.ttl;
 
 export const sandboxCommands = [
   command({
@@ -80,4 +96,169 @@ export const sandboxCommands = [
     cli: { words: 'sandbox destroy', args: ['id'], examples: ['skillbox sandbox destroy ID'] },
     run: ({ box, caller }, { id }) => box.sandboxes.destroy(caller, id),
   }),
+
+  command({
+    name: 'sandbox.recreate',
+    summary: 'Give a sandbox a fresh disk',
+    description:
+      'The same template, labels, environment and id, and its time starts again. What ran in it ends. Also for one that has ended.',
+    scope: 'sandboxes:use',
+    effect: 'change',
+    input: one,
+    output: { kind: 'json', schema: sandbox },
+    http: { method: 'POST', path: '/v1/sandboxes/:id/recreate' },
+    cli: { words: 'sandbox recreate', args: ['id'], examples: ['skillbox sandbox recreate ID'] },
+    run: ({ box, caller }, { id }) => box.sandboxes.recreate(caller, id),
+  }),
+
+  command({
+    name: 'sandbox.ttl',
+    summary: 'Set the time until a sandbox ends',
+    description: 'Counted from now, at most the template’s maximum after it became ready.',
+    scope: 'sandboxes:use',
+    effect: 'change',
+    input: one.extend({ ttl: ttl.unwrap() }),
+    output: { kind: 'json', schema: sandbox },
+    http: { method: 'POST', path: '/v1/sandboxes/:id/ttl' },
+    cli: { words: 'sandbox ttl', args: ['id', 'ttl'], examples: ['skillbox sandbox ttl ID 2h'] },
+    run: ({ box, caller }, { id, ttl: asked }) => box.sandboxes.setTtl(caller, id, milliseconds(asked)),
+  }),
+
+  command({
+    name: 'sandbox.pause',
+    summary: 'Free the memory of a sandbox, keep its disk',
+    description: 'What runs in it ends. The next use resumes it.',
+    scope: 'sandboxes:use',
+    effect: 'change',
+    input: one,
+    output: { kind: 'json', schema: sandbox },
+    http: { method: 'POST', path: '/v1/sandboxes/:id/pause' },
+    cli: { words: 'sandbox pause', args: ['id'], examples: ['skillbox sandbox pause ID'] },
+    run: ({ box, caller }, { id }) => box.sandboxes.pause(caller, id),
+  }),
+
+  command({
+    name: 'sandbox.resume',
+    summary: 'Make a paused sandbox ready again',
+    scope: 'sandboxes:use',
+    effect: 'change',
+    input: one,
+    output: { kind: 'json', schema: sandbox },
+    http: { method: 'POST', path: '/v1/sandboxes/:id/resume' },
+    cli: { words: 'sandbox resume', args: ['id'], examples: ['skillbox sandbox resume ID'] },
+    run: ({ box, caller }, { id }) => box.sandboxes.resume(caller, id),
+  }),
+
+  command({
+    name: 'sandbox.snapshot',
+    summary: 'Keep the disk of a sandbox as it is now',
+    description: 'The disk, not the memory. Start others from it, or restore it.',
+    scope: 'sandboxes:use',
+    effect: 'change',
+    input: one.extend({
+      name: z
+        .string()
+        .regex(/^[^\p{Cc}]{1,100}$/u, 'up to 100 characters, none of them a control character')
+        .optional()
+        .describe('What it is, for people'),
+    }),
+    output: { kind: 'json', schema: snapshot, status: 201 },
+    http: { method: 'POST', path: '/v1/sandboxes/:id/snapshots' },
+    cli: {
+      words: 'sandbox snapshot',
+      args: ['id', 'name?'],
+      examples: ['skillbox sandbox snapshot ID', 'skillbox sandbox snapshot ID clean'],
+    },
+    run: ({ box, caller }, { id, name }) => box.sandboxes.snapshot(caller, id, name),
+  }),
+
+  command({
+    name: 'snapshot.list',
+    summary: 'List snapshots, newest first',
+    scope: 'sandboxes:read',
+    effect: 'read',
+    input: z.object({ sandbox: sandboxId.optional().describe('Only of this sandbox'), ...pageQuery }),
+    output: { kind: 'json', schema: page(snapshot) },
+    http: { method: 'GET', path: '/v1/snapshots' },
+    cli: { words: 'sandbox snapshots', examples: ['skillbox sandbox snapshots', 'skillbox sandbox snapshots --sandbox ID'] },
+    run: ({ box, caller }, filter) => box.sandboxes.snapshots(caller.tenant, filter),
+  }),
+
+  command({
+    name: 'snapshot.delete',
+    summary: 'Delete a snapshot',
+    description: 'Sandboxes that were made from it keep what they have.',
+    scope: 'sandboxes:use',
+    effect: 'change',
+    input: z.object({ id: snapshotId }),
+    output: { kind: 'empty' },
+    http: { method: 'DELETE', path: '/v1/snapshots/:id' },
+    cli: { words: 'sandbox snapshot-delete', args: ['id'], examples: ['skillbox sandbox snapshot-delete ID'] },
+    run: ({ box, caller }, { id }) => box.sandboxes.removeSnapshot(caller, id),
+  }),
+
+  command({
+    name: 'sandbox.restore',
+    summary: 'Put the disk of a snapshot into a sandbox',
+    description: 'The sandbox keeps its id, its time and its template. What ran in it ends, and what is on its disk now is lost.',
+    scope: 'sandboxes:use',
+    effect: 'change',
+    input: one.extend({ snapshot: snapshotId }),
+    output: { kind: 'json', schema: sandbox },
+    http: { method: 'POST', path: '/v1/sandboxes/:id/restore' },
+    cli: { words: 'sandbox restore', args: ['id', 'snapshot'], examples: ['skillbox sandbox restore ID SNAPSHOT'] },
+    run: ({ box, caller }, { id, snapshot: from }) => box.sandboxes.restore(caller, id, from),
+  }),
+
+  command({
+    name: 'sandbox.fork',
+    summary: 'Make sandboxes that start from the disk of this one',
+    description: 'The same template, labels and environment. All of them or none.',
+    scope: 'sandboxes:use',
+    effect: 'change',
+    input: one.extend({
+      count: z.number().int().min(1).max(32).default(1).describe('How many'),
+      ttl: ttl.describe('Time until they end; default: as the first one had'),
+    }),
+    output: { kind: 'json', schema: page(sandbox), status: 201 },
+    http: { method: 'POST', path: '/v1/sandboxes/:id/fork' },
+    cli: { words: 'sandbox fork', args: ['id'], examples: ['skillbox sandbox fork ID', 'skillbox sandbox fork ID --count 3'] },
+    async run({ box, caller }, { id, count, ttl: asked }) {
+      const items = await box.sandboxes.fork(caller, id, { count, ...(asked !== undefined && { ttlMs: milliseconds(asked) }) });
+      return { items, next_cursor: null };
+    },
+  }),
+
+  command({
+    name: 'sandbox.events',
+    summary: 'Read what happened to a sandbox, oldest first',
+    scope: 'sandboxes:read',
+    effect: 'read',
+    input: one.extend(pageQuery),
+    output: { kind: 'json', schema: page(eventEnvelope) },
+    http: { method: 'GET', path: '/v1/sandboxes/:id/events' },
+    cli: { words: 'sandbox events', args: ['id'], examples: ['skillbox sandbox events ID'] },
+    async run({ box, caller }, { id, limit, cursor }) {
+      await box.sandboxes.get(caller.tenant, id);
+      const rows = await box.events.list({
+        ...{ tenant: caller.tenant, subject: { type: 'sandbox', id }, limit: limit + 1 },
+        ...(cursor !== undefined && { afterSeq: seqOf(cursor) }),
+      });
+      const items = rows.slice(0, limit);
+      const last = items.at(-1);
+      return { items, next_cursor: rows.length > limit && last ? encodeCursor(String(last.seq)) : null };
+    },
+  }),
 ];
+
+function milliseconds(asked: string | number): number {
+  const ms = parseDuration(asked);
+  if (ms !== undefined && ms > 0) return ms;
+  throw new BoxError('bad_request', '/ttl: expected a time such as 90s.');
+}
+
+function seqOf(cursor: string): number {
+  const [text] = decodeCursor(cursor, 1);
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new BoxError('invalid_cursor', 'This cursor was not made by the box.');
+}

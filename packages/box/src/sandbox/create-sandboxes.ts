@@ -1,120 +1,105 @@
-/** Living sandboxes: every change of one is a transition of its row, and only then the provider's work. */
+/** Living sandboxes: who may do what to which, in what order. The work itself is in lifecycle.ts, snapshots.ts and reaper.ts. */
 
-import { BoxError, type CreateSandbox, type Sandbox, type SandboxState, type Template } from '@skillbox/protocol';
+import { BoxError, type CreateSandbox, type Template } from '@skillbox/protocol';
 import type { Caller } from '../access/caller.ts';
+import type { Events } from '../events/events.ts';
 import { encodeActor } from '../executions/records.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Secrets } from '../secrets.ts';
 import { checkEnv } from '../skills/env.ts';
+import type { Database } from '../store/database.ts';
 import type { SandboxRow } from '../store/tables.ts';
-import { parseDuration } from '../units.ts';
-import { type Activity, createActivity } from './activity.ts';
+import { createActivity } from './activity.ts';
 import { newSandboxId } from './ids.ts';
-import type { Capability, LivingProvider } from './living.ts';
-import { createLocks, type Locks } from './locks.ts';
-import { type Actor, boxActor, describe, type SandboxRecords } from './records.ts';
-import { findCandidates, nobody, type Providers, type Route } from './routing.ts';
+import { checkInputs } from './inputs.ts';
+import { createLifecycle, wrongState } from './lifecycle.ts';
+import type { Capability } from './living.ts';
+import { createLocks } from './locks.ts';
+import { createReaper } from './reaper.ts';
+import { boxActor, createSandboxRecords, describe, templateOf } from './records.ts';
+import { closeUnfinished, compareWithProviders, failSandboxesOf } from './recovery.ts';
+import { findCandidates, type Providers } from './routing.ts';
 import type { Sandboxes } from './sandboxes.ts';
-import { runSetup } from './setup.ts';
-import { handleOf, sealRequest, specOf } from './spec.ts';
+import { createSnapshotRecords, describeSnapshot, lineageOf } from './snapshot-records.ts';
+import { createSnapshots } from './snapshots.ts';
+import { handleOf, type SealedRequest, sealRequest, unsealRequest } from './spec.ts';
 import type { Templates } from './templates.ts';
+import { checkTtl, latestExpiry, ttlOf } from './ttl.ts';
 
 export interface SandboxParts {
+  readonly database: Database;
+  readonly events: Events;
   readonly host: string;
   readonly log: Logger;
   readonly providers: Providers;
-  readonly records: SandboxRecords;
   readonly templates: Templates;
   readonly secrets: Secrets;
   /** Living sandboxes one tenant may have. */
   readonly tenantLimit: number;
 }
 
-const readyLimitMs = 60_000;
+/** With what the host does to them. */
+export interface HostedSandboxes extends Sandboxes {
+  /** The lease is held: closes what a crash left, then enforces times. */
+  recover(): Promise<void>;
+  /** At every heartbeat. */
+  beat(): Promise<void>;
+  /** Another host is gone for good. */
+  hostGone(host: string): Promise<void>;
+  /** Sandboxes live on; only the watching ends. */
+  stop(): Promise<void>;
+}
 
-export function createSandboxes(parts: SandboxParts): Sandboxes {
-  const { host, log, providers, records, secrets, templates, tenantLimit } = parts;
-  const activity: Activity = createActivity();
-  const locks: Locks = createLocks();
+/** What a new sandbox is made from. */
+interface Making {
+  readonly template: Template;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly request: SealedRequest;
+  readonly onExpiry: SandboxRow['on_expiry'];
+  readonly snapshot?: { readonly id: string; readonly provider: string; readonly lineage: readonly string[] };
+}
 
-  /** Of this tenant and on this host. */
-  const ownRow = async (tenant: string, id: string): Promise<SandboxRow> => {
+export function createSandboxes(parts: SandboxParts): HostedSandboxes {
+  const { database, events, host, log, providers, secrets, templates, tenantLimit } = parts;
+  const records = createSandboxRecords(database, events);
+  const snapshotRecords = createSnapshotRecords(database);
+  const activity = createActivity();
+  const locks = createLocks();
+  const lifecycle = createLifecycle({ activity, log, providers, records, secrets });
+  const snapshots = createSnapshots({ host, log, providers, records: snapshotRecords, secrets });
+  const sweepSnapshots = (): void =>
+    void snapshots.sweep().catch((error: Error) => log.error({ err: error }, 'could not look for snapshots that nothing needs'));
+  const reaper = createReaper({ host, log, activity, lifecycle, locks, providers, records, secrets, onEnded: sweepSnapshots });
+  const recovery = { host, log, lifecycle, locks, providers, records, secrets };
+
+  const rowOf = async (tenant: string, id: string): Promise<SandboxRow> => {
     const row = await records.row(id, tenant);
     if (!row) throw new BoxError('not_found', `There is no sandbox ${id}.`);
-    if (row.host !== host) throw new BoxError('on_another_host', `The sandbox ${id} lives on host ${row.host}; this is ${host}.`);
     return row;
   };
 
-  const wrongState = (row: SandboxRow, wanted: string): BoxError =>
-    new BoxError('invalid_state', `The sandbox ${row.id} is ${row.state}${row.reason ? ` (${row.reason})` : ''}; this needs ${wanted}.`);
-
-  const must = async (row: SandboxRow | undefined, id: string): Promise<SandboxRow> => {
-    if (row) return row;
-    const now = await records.row(id);
-    throw now ? wrongState(now, 'that nobody changes it meanwhile') : new BoxError('not_found', `There is no sandbox ${id}.`);
+  /** Of this tenant and on this host. */
+  const ownRow = async (tenant: string, id: string): Promise<SandboxRow> => {
+    const row = await rowOf(tenant, id);
+    if (row.host === host) return row;
+    throw new BoxError('on_another_host', `The sandbox ${id} lives on host ${row.host}; this is ${host}.`);
   };
 
-  /** Makes it at the first candidate that can. Leaves the row ready, or failed and nothing behind. */
-  const provision = async (
-    row: SandboxRow,
-    actor: Actor,
-    candidates: readonly LivingProvider[],
-    passed: Route,
-    snapshot: string | undefined,
-  ): Promise<SandboxRow> => {
-    const route: Route = [...passed];
-    const { setup, ...template } = JSON.parse(row.template) as Template;
-    let failure: unknown;
-    for (const provider of candidates) {
-      const spec = specOf(secrets, row, snapshot);
-      try {
-        const ref = await provider.provision(spec);
-        const handle = provider.open(ref, spec);
-        try {
-          await handle.waitReady(AbortSignal.timeout(readyLimitMs));
-          await runSetup(handle, setup, () => activity.nextProgramId(row.id));
-        } catch (error) {
-          await handle.teardown();
-          throw error;
-        }
-        const reason = route.length === 0 ? 'first candidate' : 'first candidate that could';
-        route.push({ provider: provider.name, taken: true, reason });
-        const ready = await records.transition(row, {
-          ...{ from: ['provisioning'], to: 'ready', actor, reason: null },
-          patch: {
-            ...{ provider: provider.name, tier: provider.tier, ref: JSON.stringify(ref), route: JSON.stringify(route) },
-            ready_at: new Date().toISOString(),
-          },
-        });
-        if (ready) return ready;
-        await handle.teardown();
-        throw new BoxError('invalid_state', `The sandbox ${row.id} was closed while it was made.`);
-      } catch (error) {
-        failure = error;
-        const reason = (error as Error).message;
-        log.warn({ sandbox: row.id, provider: provider.name, err: error }, 'a provider could not make a sandbox');
-        route.push({ provider: provider.name, taken: false, reason });
-      }
-    }
-    const reason = failure instanceof Error ? failure.message : 'no candidate could make it';
-    await records.transition(row, {
-      ...{ from: ['provisioning'], to: 'failed', actor, reason },
-      patch: { route: JSON.stringify(route), ended_at: new Date().toISOString() },
-    });
-    activity.forget(row.id);
-    throw nobody(template as Template, route, false);
-  };
+  /** Alone with the sandbox, which is read again: whoever was before may have changed it. */
+  const change = <T>(caller: Caller, id: string, work: (row: SandboxRow) => Promise<T>): Promise<T> =>
+    locks.exclusive(id, async () => work(await ownRow(caller.tenant, id)));
 
-  const create = async (caller: Caller, request: CreateSandbox): Promise<Sandbox> => {
-    const template = await templates.resolve(request.template ?? 'canary');
-    const isAdmin = caller.scopes.includes('admin');
-    if (template.admin_only && !isAdmin) throw new BoxError('forbidden', `The template ${template.name} is for administrators.`);
-    checkEnv(request.env);
-    const ttlMs = ttlOf(request.ttl, template);
-    const onExpiry = request.on_expiry ?? 'destroy';
+  const candidatesFor = (caller: Caller, template: Template, onExpiry: string, only?: string) => {
+    const trusted = caller.scopes.includes('admin');
+    if (template.admin_only && !trusted) throw new BoxError('forbidden', `The template ${template.name} is for administrators.`);
     const capabilities: Capability[] = ['exec'];
     if (template.idle.action === 'pause' || onExpiry === 'pause') capabilities.push('pause');
-    const { providers: candidates, route } = await findCandidates(providers, { template, capabilities, trusted: isAdmin });
+    if (only !== undefined) capabilities.push('snapshot');
+    return findCandidates(providers, { template, capabilities, trusted, ...(only !== undefined && { only }) });
+  };
+
+  const make = async (caller: Caller, { template, labels, request, onExpiry, snapshot }: Making): Promise<SandboxRow> => {
+    const candidates = await candidatesFor(caller, template, onExpiry, snapshot?.provider);
     const now = Date.now();
     const row: SandboxRow = {
       id: newSandboxId(),
@@ -126,90 +111,190 @@ export function createSandboxes(parts: SandboxParts): Sandboxes {
       tier: null,
       ref: null,
       host,
-      labels: JSON.stringify({ ...template.labels, ...request.labels }),
-      request: sealRequest(secrets, { env: request.env, inputs: request.inputs, ttlMs }),
-      lineage: '[]',
+      labels: JSON.stringify(labels),
+      request: sealRequest(secrets, request),
+      lineage: JSON.stringify(snapshot ? [...snapshot.lineage, snapshot.id] : []),
       on_idle: template.idle.action,
       idle_ms: template.idle.after_ms,
       on_expiry: onExpiry,
       created_at: new Date(now).toISOString(),
       ready_at: null,
-      expires_at: new Date(now + ttlMs).toISOString(),
+      expires_at: new Date(now + request.ttlMs).toISOString(),
       last_used_at: null,
       ended_at: null,
       reason: null,
-      route: JSON.stringify(route),
+      route: JSON.stringify(candidates.route),
       actor: encodeActor(caller.actor),
     };
     return locks.exclusive(row.id, async () => {
       await records.insert(row, caller.actor, tenantLimit);
-      const started = await must(
-        await records.transition(row, { from: ['requested'], to: 'provisioning', actor: caller.actor, reason: null }),
-        row.id,
-      );
-      return describe(await provision(started, caller.actor, candidates, route, undefined));
+      const made = await lifecycle.make(row, caller.actor, candidates, snapshot?.id);
+      reaper.expect(made.expires_at);
+      return made;
     });
   };
 
-  /** From whatever living state to destroyed; false when it was not living. */
-  const end = async (row: SandboxRow, actor: Actor, reason: string | null): Promise<SandboxRow> => {
-    const from: SandboxState[] = ['requested', 'provisioning', 'ready', 'paused', 'destroying'];
-    const going = await records.transition(row, { from, to: 'destroying', actor, reason });
-    if (!going) return must(await records.row(row.id), row.id);
-    if (going.ref !== null) await handleOf(providers, secrets, going).teardown();
-    activity.forget(row.id);
-    const patch = { ended_at: new Date().toISOString() };
-    return must(await records.transition(going, { from: ['destroying'], to: 'destroyed', actor, reason, patch }), row.id);
+  const create = async (caller: Caller, request: CreateSandbox): Promise<SandboxRow> => {
+    const snapshot = request.snapshot === undefined ? undefined : await snapshots.find(caller.tenant, request.snapshot);
+    const fromSnapshot = snapshot && request.template === undefined ? templateOf(snapshot) : undefined;
+    const template = fromSnapshot ?? (await templates.resolve(request.template ?? 'canary'));
+    checkEnv(request.env);
+    await checkInputs(template, request.inputs);
+    return make(caller, {
+      template,
+      labels: { ...template.labels, ...request.labels },
+      request: { env: request.env, inputs: request.inputs, ttlMs: ttlOf(request.ttl, template) },
+      onExpiry: request.on_expiry ?? 'destroy',
+      ...(snapshot && { snapshot: { id: snapshot.id, provider: snapshot.provider, lineage: lineageOf(snapshot) } }),
+    });
+  };
+
+  const programsKnown = async (row: SandboxRow): Promise<void> => {
+    if (activity.knowsPrograms(row.id)) return;
+    const programs = await handleOf(providers, secrets, row).programs();
+    activity.raiseProgramId(row.id, Math.max(0, ...programs.map(({ id }) => id)));
   };
 
   return {
-    create,
-    async get(tenant, id) {
-      const row = await records.row(id, tenant);
-      if (!row) throw new BoxError('not_found', `There is no sandbox ${id}.`);
-      return describe(row);
-    },
+    create: async (caller, request) => describe(await create(caller, request)),
+    get: async (tenant, id) => describe(await rowOf(tenant, id)),
     list: (filter) => records.list(filter),
-    async destroy(caller, id, reason = 'asked for') {
-      const row = await ownRow(caller.tenant, id);
-      return locks.exclusive(id, async () => describe(await end(row, caller.actor, reason)));
+
+    destroy: (caller, id, reason = 'asked for') =>
+      change(caller, id, async (row) => {
+        const ended = await lifecycle.end(row, caller.actor, reason);
+        sweepSnapshots();
+        return describe(ended);
+      }),
+
+    recreate: (caller, id) =>
+      change(caller, id, async (row) => {
+        const candidates = await candidatesFor(caller, templateOf(row), row.on_expiry);
+        const { ttlMs } = unsealRequest(secrets, row);
+        const patch = { lineage: '[]', expires_at: new Date(Date.now() + ttlMs).toISOString() };
+        const made = await lifecycle.remake(row, caller.actor, { candidates, reason: 'recreated', patch, limit: tenantLimit });
+        reaper.expect(made.expires_at);
+        sweepSnapshots();
+        return describe(made);
+      }),
+
+    setTtl: (caller, id, ttlMs) =>
+      change(caller, id, async (row) => {
+        checkTtl(ttlMs, latestExpiry(row), templateOf(row));
+        const changed = await records.update(row, { expires_at: new Date(Date.now() + ttlMs).toISOString() }, ['ready', 'paused']);
+        if (!changed) throw wrongState(row, 'ready or paused');
+        reaper.expect(changed.expires_at);
+        return describe(changed);
+      }),
+
+    pause: (caller, id) =>
+      change(caller, id, async (row) => {
+        if (row.state === 'paused') return describe(row);
+        if (row.state !== 'ready') throw wrongState(row, 'ready');
+        requireCapability(providers, row, 'pause');
+        return describe(await lifecycle.pause(row, caller.actor, 'asked for'));
+      }),
+
+    resume: (caller, id) =>
+      change(caller, id, async (row) => {
+        if (row.state === 'ready') return describe(row);
+        const ready = await lifecycle.resume(row, caller.actor);
+        reaper.expect(ready.expires_at);
+        return describe(ready);
+      }),
+
+    snapshot: (caller, id, name) =>
+      change(caller, id, async (row) =>
+        describeSnapshot(await snapshots.take(row, { name: name ?? null, hidden: false, needs: 'snapshot' })),
+      ),
+
+    snapshots: (tenant, filter) => snapshotRecords.list(tenant, filter),
+
+    async removeSnapshot(caller, id) {
+      const row = await snapshots.find(caller.tenant, id);
+      await snapshotRecords.setHidden(row.id, true);
+      await snapshots.sweep();
     },
+
+    restore: (caller, id, snapshotId) =>
+      change(caller, id, async (row) => {
+        if (row.state !== 'ready' && row.state !== 'paused') throw wrongState(row, 'ready or paused');
+        const snapshot = await snapshots.find(caller.tenant, snapshotId);
+        const candidates = await candidatesFor(caller, templateOf(row), row.on_expiry, snapshot.provider);
+        const made = await lifecycle.remake(row, caller.actor, {
+          ...{ candidates, reason: `restored from ${snapshotId}`, snapshot: snapshotId, limit: tenantLimit },
+          patch: { lineage: JSON.stringify([...lineageOf(snapshot), snapshotId]) },
+        });
+        sweepSnapshots();
+        return describe(made);
+      }),
+
+    async fork(caller, id, { count, ttlMs }) {
+      const taken = await change(caller, id, async (row) => ({
+        row,
+        snapshot: await snapshots.take(row, { name: null, hidden: true, needs: 'fork' }),
+      }));
+      const { row, snapshot } = taken;
+      const template = templateOf(row);
+      const request = unsealRequest(secrets, row);
+      if (ttlMs !== undefined) checkTtl(ttlMs, Date.now() + template.ttl.max_ms, template);
+      const making: Making = {
+        template,
+        labels: JSON.parse(row.labels) as Record<string, string>,
+        request: { ...request, ttlMs: ttlMs ?? request.ttlMs },
+        onExpiry: row.on_expiry,
+        snapshot: { id: snapshot.id, provider: snapshot.provider, lineage: lineageOf(snapshot) },
+      };
+      const results = await Promise.allSettled(Array.from({ length: count }, () => make(caller, making)));
+      const made = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+      const failed = results.find((result) => result.status === 'rejected');
+      if (!failed) return made.map(describe);
+      // All of them or none: the caller would not know which it got.
+      await Promise.all(made.map((fork) => locks.exclusive(fork.id, () => lifecycle.end(fork, boxActor, 'another fork failed'))));
+      throw failed.reason;
+    },
+
     async use(tenant, id) {
+      // Before anything else, so that nobody pauses it from here on.
       const done = activity.begin(id);
       try {
         await locks.settled(id);
-        const row = await ownRow(tenant, id);
+        let row = await ownRow(tenant, id);
+        if (row.state === 'paused') {
+          row = await locks.exclusive(id, async () => {
+            const now = await ownRow(tenant, id);
+            return now.state === 'paused' ? lifecycle.resume(now, boxActor) : now;
+          });
+          reaper.expect(row.expires_at);
+        }
         if (row.state !== 'ready') throw new BoxError('not_found', `The sandbox ${id} is ${row.state}.`);
-        const handle = handleOf(providers, secrets, row);
-        if (!activity.knowsPrograms(id))
-          activity.raiseProgramId(id, Math.max(0, ...(await handle.programs()).map((program) => program.id)));
-        return { sandbox: describe(row), handle, done };
+        await programsKnown(row);
+        return { sandbox: describe(row), handle: handleOf(providers, secrets, row), done };
       } catch (error) {
         done();
         throw error;
       }
     },
+
     nextProgramId: (id) => activity.nextProgramId(id),
-    recreate: notYet,
-    setTtl: notYet,
-    pause: notYet,
-    resume: notYet,
-    snapshot: notYet,
-    snapshots: notYet,
-    removeSnapshot: notYet,
-    restore: notYet,
-    fork: notYet,
+
+    async recover() {
+      await closeUnfinished(recovery);
+      await compareWithProviders(recovery);
+      await snapshots.sweep();
+      reaper.start();
+    },
+    async beat() {
+      await closeUnfinished(recovery);
+      await reaper.run();
+    },
+    hostGone: (gone) => failSandboxesOf(recovery, gone),
+    stop: () => reaper.stop(),
   };
 }
 
-async function notYet(): Promise<never> {
-  throw new BoxError('capability_missing', `Not yet, ${boxActor.id}.`);
-}
-
-function ttlOf(asked: string | number | undefined, { name, ttl }: Template): number {
-  if (asked === undefined) return ttl.default_ms;
-  const ms = parseDuration(asked);
-  if (ms === undefined || ms <= 0) throw new BoxError('bad_request', '/ttl: expected a time such as 90s.');
-  if (ms > ttl.max_ms) throw new BoxError('bad_request', `/ttl: at most ${ttl.max_ms / 1000} seconds with template ${name}.`);
-  return ms;
+function requireCapability(providers: Providers, row: SandboxRow, capability: Capability): void {
+  const provider = row.provider === null ? undefined : providers.get(row.provider);
+  if (provider && !provider.capabilities.has(capability))
+    throw new BoxError('capability_missing', `The provider ${provider.name} of sandbox ${row.id} has no ${capability}.`);
 }

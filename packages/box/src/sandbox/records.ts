@@ -43,6 +43,8 @@ export interface SandboxRecords {
   ofHost(host: string, states: readonly SandboxState[]): Promise<SandboxRow[]>;
   /** Those whose time is over, and when that of the next one is. */
   due(host: string, now: string): Promise<{ readonly rows: SandboxRow[]; readonly next: string | null }>;
+  /** Ready ones with something to do when idle. */
+  mayIdle(host: string): Promise<Pick<SandboxRow, 'id' | 'idle_ms' | 'last_used_at' | 'ready_at'>[]>;
   noteUses(uses: ReadonlyMap<string, number>): Promise<void>;
 }
 
@@ -161,6 +163,15 @@ export function createSandboxRecords(database: Database, events: Events): Sandbo
         .executeTakeFirst();
       return { rows, next: next?.at ?? null };
     },
+
+    mayIdle: (host) =>
+      kysely
+        .selectFrom('sandboxes')
+        .select(['id', 'idle_ms', 'last_used_at', 'ready_at'])
+        .where('host', '=', host)
+        .where('state', '=', 'ready')
+        .where('on_idle', '!=', 'keep')
+        .execute(),
 
     async noteUses(uses) {
       if (uses.size === 0) return;

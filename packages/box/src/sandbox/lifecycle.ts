@@ -1,0 +1,169 @@
+/**
+ * The transitions of one sandbox, for whoever makes them: callers, the reaper, the recovery after a crash. Each expects that
+ * the lock of the sandbox is held.
+ */
+
+import { BoxError, type SandboxState, type Template } from '@skillbox/protocol';
+import type { Logger } from '../observe/log.ts';
+import type { Secrets } from '../secrets.ts';
+import type { SandboxRow } from '../store/tables.ts';
+import type { Activity } from './activity.ts';
+import type { LivingProvider, ProviderRef } from './living.ts';
+import { type Actor, livingStates, type SandboxRecords, templateOf } from './records.ts';
+import { type Candidates, nobody, type Providers, type Route } from './routing.ts';
+import { runSetup } from './setup.ts';
+import { handleOf, specOf } from './spec.ts';
+
+export interface Lifecycle {
+  /** From requested to ready at the first candidate that can; or failed, with nothing left behind. */
+  make(row: SandboxRow, actor: Actor, candidates: Candidates, snapshot?: string): Promise<SandboxRow>;
+  /** A new disk under the same id. */
+  remake(row: SandboxRow, actor: Actor, remaking: Remaking): Promise<SandboxRow>;
+  /** What has ended stays as it is. */
+  end(row: SandboxRow, actor: Actor, reason: string): Promise<SandboxRow>;
+  pause(row: SandboxRow, actor: Actor, reason: string, patch?: Partial<SandboxRow>): Promise<SandboxRow>;
+  resume(row: SandboxRow, actor: Actor): Promise<SandboxRow>;
+  /** Closes it without its provider: that is gone, or never had it. */
+  fail(row: SandboxRow, actor: Actor, reason: string): Promise<SandboxRow | undefined>;
+}
+
+export interface Remaking {
+  readonly candidates: Candidates;
+  readonly reason: string;
+  readonly patch: Partial<SandboxRow>;
+  readonly snapshot?: string;
+  /** Living sandboxes the tenant may have: what had ended lives again. */
+  readonly limit: number;
+}
+
+export interface LifecycleParts {
+  readonly activity: Activity;
+  readonly log: Logger;
+  readonly providers: Providers;
+  readonly records: SandboxRecords;
+  readonly secrets: Secrets;
+}
+
+const readyLimitMs = 60_000;
+const remakeable: readonly SandboxState[] = ['ready', 'paused', 'failed', 'destroyed'];
+
+export function createLifecycle({ activity, log, providers, records, secrets }: LifecycleParts): Lifecycle {
+  const must = async (row: SandboxRow | undefined, id: string, wanted: string): Promise<SandboxRow> => {
+    if (row) return row;
+    const now = await records.row(id);
+    throw now ? wrongState(now, wanted) : new BoxError('not_found', `There is no sandbox ${id}.`);
+  };
+
+  const provisionAt = async (
+    provider: LivingProvider,
+    row: SandboxRow,
+    setup: readonly string[],
+    snapshot?: string,
+  ): Promise<ProviderRef> => {
+    const spec = specOf(secrets, row, snapshot);
+    const ref = await provider.provision(spec);
+    const handle = provider.open(ref, spec);
+    try {
+      await handle.waitReady(AbortSignal.timeout(readyLimitMs));
+      // A disk from a snapshot was set up when the first of its line was made.
+      if (snapshot === undefined) await runSetup(handle, setup, () => activity.nextProgramId(row.id));
+    } catch (error) {
+      await handle.teardown();
+      throw error;
+    }
+    return ref;
+  };
+
+  /** From provisioning to ready or failed. */
+  const provision = async (row: SandboxRow, actor: Actor, candidates: Candidates, snapshot?: string): Promise<SandboxRow> => {
+    const route: Route = [...candidates.route];
+    const template: Template = templateOf(row);
+    let failure = 'no candidate could make it';
+    for (const provider of candidates.providers) {
+      let ref: ProviderRef;
+      try {
+        ref = await provisionAt(provider, row, template.setup, snapshot);
+      } catch (error) {
+        failure = (error as Error).message;
+        log.warn({ sandbox: row.id, provider: provider.name, err: error }, 'a provider could not make a sandbox');
+        route.push({ provider: provider.name, taken: false, reason: failure });
+        continue;
+      }
+      route.push({ provider: provider.name, taken: true, reason: route.length === 0 ? 'the first candidate' : 'the first that could' });
+      const patch = {
+        ...{ provider: provider.name, tier: provider.tier, ref: JSON.stringify(ref), route: JSON.stringify(route) },
+        ready_at: new Date().toISOString(),
+      };
+      const ready = await records.transition(row, { from: ['provisioning'], to: 'ready', actor, reason: null, patch });
+      if (ready) return ready;
+      // Another host took this one for gone and closed the record, which stands.
+      await provider.open(ref, specOf(secrets, row)).teardown();
+      throw new BoxError('invalid_state', `The sandbox ${row.id} was closed while it was made.`);
+    }
+    const patch = { route: JSON.stringify(route), ended_at: new Date().toISOString() };
+    await records.transition(row, { from: ['provisioning'], to: 'failed', actor, reason: failure, patch });
+    activity.forget(row.id);
+    throw nobody(template, route, false);
+  };
+
+  return {
+    async make(row, actor, candidates, snapshot) {
+      const begun = await records.transition(row, { from: ['requested'], to: 'provisioning', actor, reason: null });
+      return provision(await must(begun, row.id, 'requested'), actor, candidates, snapshot);
+    },
+
+    async remake(row, actor, { candidates, reason, patch, snapshot, limit }) {
+      const begun = await records.transition(row, {
+        ...{ from: remakeable, to: 'provisioning', actor, reason, limit },
+        patch: { ...patch, ended_at: null },
+      });
+      const going = await must(begun, row.id, remakeable.join(', '));
+      if (going.ref !== null) await handleOf(providers, secrets, going).teardown();
+      activity.forget(row.id);
+      return provision(going, actor, candidates, snapshot);
+    },
+
+    async end(row, actor, reason) {
+      const going = await records.transition(row, { from: livingStates, to: 'destroying', actor, reason });
+      if (!going) return must(await records.row(row.id), row.id, 'that it is there');
+      if (going.ref !== null) await handleOf(providers, secrets, going).teardown();
+      activity.forget(row.id);
+      const patch = { ended_at: new Date().toISOString(), ref: null, last_used_at: going.last_used_at };
+      const ended = await records.transition(going, { from: ['destroying'], to: 'destroyed', actor, reason, patch });
+      return must(ended, row.id, 'destroying');
+    },
+
+    async pause(row, actor, reason, patch) {
+      if (row.state !== 'ready') throw wrongState(row, 'ready');
+      // First the memory, then the record: a crash between them leaves one that is ready, and starts when it is used.
+      await handleOf(providers, secrets, row).pause();
+      const paused = await records.transition(row, { from: ['ready'], to: 'paused', actor, reason, ...(patch && { patch }) });
+      return must(paused, row.id, 'ready');
+    },
+
+    async resume(row, actor) {
+      if (row.state !== 'paused') throw wrongState(row, 'paused');
+      await handleOf(providers, secrets, row).waitReady(AbortSignal.timeout(readyLimitMs));
+      activity.touch(row.id);
+      // One whose time had run out starts a new period.
+      const now = Date.now();
+      const renewed = { ready_at: new Date(now).toISOString(), expires_at: new Date(now + templateOf(row).ttl.default_ms).toISOString() };
+      const patch = row.expires_at === null ? renewed : {};
+      const ready = await records.transition(row, { from: ['paused'], to: 'ready', actor, reason: 'resumed', patch });
+      return must(ready, row.id, 'paused');
+    },
+
+    fail(row, actor, reason) {
+      activity.forget(row.id);
+      const patch = { ended_at: new Date().toISOString() };
+      return records.transition(row, { from: livingStates, to: 'failed', actor, reason, patch });
+    },
+  };
+}
+
+export function wrongState(row: SandboxRow, wanted: string): BoxError {
+  return new BoxError(
+    'invalid_state',
+    `The sandbox ${row.id} is ${row.state}${row.reason ? ` (${row.reason})` : ''}; this needs ${wanted}.`,
+  );
+}

@@ -1,0 +1,78 @@
+/** After a crash: what was half made or half ended is closed truthfully, and what no record owns is removed. */
+
+import type { Logger } from '../observe/log.ts';
+import type { Secrets } from '../secrets.ts';
+import type { SandboxRow } from '../store/tables.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import type { LivingProvider, SandboxSpec } from './living.ts';
+import type { Locks } from './locks.ts';
+import { boxActor, isLiving, livingStates, type SandboxRecords } from './records.ts';
+import type { Providers } from './routing.ts';
+
+export interface RecoveryParts {
+  readonly host: string;
+  readonly log: Logger;
+  readonly lifecycle: Lifecycle;
+  readonly locks: Locks;
+  readonly providers: Providers;
+  readonly records: SandboxRecords;
+  readonly secrets: Secrets;
+}
+
+/** Of this host. Also while it works: what is under way is left alone. */
+export async function closeUnfinished({ host, log, lifecycle, locks, records }: RecoveryParts): Promise<void> {
+  for (const row of await records.ofHost(host, ['requested', 'provisioning', 'destroying'])) {
+    if (locks.isHeld(row.id)) continue;
+    try {
+      await locks.exclusive(row.id, () =>
+        row.state === 'destroying'
+          ? lifecycle.end(row, boxActor, row.reason ?? 'asked for')
+          : lifecycle.fail(row, boxActor, 'the server stopped while it was made'),
+      );
+    } catch (error) {
+      log.error({ sandbox: row.id, err: error }, 'what a crash left of a sandbox could not be closed; the next heartbeat tries again');
+    }
+  }
+}
+
+/** Compares what the providers hold with the records, both ways. */
+export async function compareWithProviders(parts: RecoveryParts): Promise<void> {
+  const { host, log, lifecycle, locks, providers, records } = parts;
+  for (const provider of providers.values()) {
+    let held: Awaited<ReturnType<LivingProvider['list']>>;
+    try {
+      held = await provider.list();
+    } catch (error) {
+      log.error({ provider: provider.name, err: error }, 'a provider could not say what it holds');
+      continue;
+    }
+    for (const { sandbox, ref } of held) {
+      const row = await records.row(sandbox);
+      // Another host's is that host's business: some providers are shared.
+      if (row && (isLiving(row.state) || row.host !== host)) continue;
+      log.warn({ sandbox, provider: provider.name }, 'removing a sandbox that no record owns');
+      await provider
+        .open(ref, bareSpec(sandbox, row))
+        .teardown()
+        .catch((error: Error) => log.error({ sandbox, err: error }, 'a sandbox that no record owns could not be removed'));
+    }
+    const there = new Set(held.map(({ sandbox }) => sandbox));
+    for (const row of await records.ofHost(host, ['ready', 'paused'])) {
+      if (row.provider !== provider.name || there.has(row.id) || locks.isHeld(row.id)) continue;
+      await lifecycle.fail(row, boxActor, 'its disk is gone');
+    }
+  }
+}
+
+/** A host that is gone took the disks with it. */
+export async function failSandboxesOf({ lifecycle, records }: RecoveryParts, gone: string): Promise<void> {
+  for (const row of await records.ofHost(gone, livingStates)) await lifecycle.fail(row, boxActor, `its host ${gone} is gone`);
+}
+
+/** Enough to tear it down. */
+function bareSpec(id: string, row: SandboxRow | undefined): SandboxSpec {
+  return {
+    ...{ id, tenant: row?.tenant ?? '', network: 'none', env: {}, options: {} },
+    limits: { memoryBytes: 2 ** 26, cpu: 1, processes: 16, openFiles: 1024, diskBytes: 2 ** 20, tmpBytes: 2 ** 20 },
+  };
+}
