@@ -26,7 +26,7 @@ if [ "${1:-}" = test ]; then
   ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || packages+=(postgresql)
   need curl curl
   need jq jq
-  need dockerd docker.io iptables
+  [ -e /usr/sbin/dockerd ] || need dockerd docker.io iptables
 fi
 if [ ${#packages[@]} -gt 0 ]; then
   install="apt-get install -y --no-install-recommends ${packages[*]}"
