@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
 import { e2bEnv, useE2bBox } from './e2b-box.ts';
 
-const held = useE2bBox();
+const held = useE2bBox({ SKILLBOX_PREVIEW_DOMAIN: 'box.example' });
 const run = promisify(execFile);
 
 describe('a sandbox', () => {
@@ -88,6 +88,19 @@ describe('a sandbox', () => {
     await sandbox.kill();
   });
 
+  it('that the box put away because nobody used it wakes by itself', async () => {
+    const sandbox = await Sandbox.create();
+    await sandbox.files.write('kept.txt', 'still here');
+    const { kysely } = held.box.box.store.database;
+    await kysely.updateTable('sandboxes').set({ idle_ms: 1 }).where('id', '=', sandbox.sandboxId).execute();
+    await expect.poll(async () => (await sandbox.getInfo()).state, { timeout: 8000 }).toBe('paused');
+    await kysely.updateTable('sandboxes').set({ idle_ms: 600_000 }).where('id', '=', sandbox.sandboxId).execute();
+    expect(await sandbox.isRunning()).toBe(true);
+    expect(await sandbox.files.read('kept.txt')).toBe('still here');
+    expect((await sandbox.getInfo()).state).toBe('running');
+    await sandbox.kill();
+  });
+
   it('tells what it uses', async () => {
     const sandbox = await Sandbox.create();
     await sandbox.commands.run('while :; do :; done', { background: true });
@@ -131,7 +144,7 @@ describe('a sandbox', () => {
     const sandbox = await Sandbox.create();
     await expect(sandbox.updateNetwork({ allowOut: [] })).rejects.toThrow(/501/);
     await expect(sandbox.commands.run('id', { user: 'root' })).rejects.toThrow(/no user root/);
-    expect(sandbox.getHost(3000)).toBe(`3000-${sandbox.sandboxId}.e2b.app`);
+    expect(sandbox.getHost(3000)).toBe(`3000-${sandbox.sandboxId}.box.example`);
     await sandbox.kill();
   });
 });

@@ -17,6 +17,7 @@ import { BoxError, keyPattern, sandboxIdPattern } from '@skillbox/protocol';
 import type { Box } from '../box.ts';
 import { checkPreviewToken, previewLinkMs } from '../sandbox/preview-link.ts';
 import { authenticate, requireScope } from './auth.ts';
+import { sandboxOfHost } from './e2b/hosts.ts';
 import { errorAnswer } from './errors.ts';
 
 export interface PreviewTarget {
@@ -35,6 +36,7 @@ const longestSilenceMs = 600_000;
 export function previewTarget({ config }: Box, request: IncomingMessage): PreviewTarget | undefined {
   const url = request.url ?? '/';
   const host = (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
+  if (sandboxOfHost(host)) return undefined;
   if (config.previewDomain && host.endsWith(`.${config.previewDomain}`)) {
     const [, port = '', sandbox = ''] = /^(\d{1,5})-([a-z0-9]+)$/.exec(host.slice(0, -config.previewDomain.length - 1)) ?? [];
     return { sandbox, port: Number(port), path: url.startsWith('/') ? url : '/', prefix: '' };

@@ -7,6 +7,7 @@ import type { Caller } from '../../access/caller.ts';
 import type { Box } from '../../box.ts';
 import type { Secrets } from '../../secrets.ts';
 import { requireScope } from '../auth.ts';
+import { E2bError } from './answer.ts';
 
 export async function callerOf(box: Box, request: IncomingMessage, scope: 'sandboxes:read' | 'sandboxes:use'): Promise<Caller> {
   const key = request.headers['x-api-key'];
@@ -45,4 +46,12 @@ export function isSignedBy(token: string, { path, operation, user, expiration, s
   const expected = Buffer.from(`v1_${createHash('sha256').update(claim).digest('base64').replace(/=+$/, '')}`);
   const given = Buffer.from(signature);
   return expected.length === given.length && timingSafeEqual(expected, given);
+}
+
+/** Programs and files belong to one user here; the SDK names a user to choose one, not to prove anything. */
+export function requireKnownUser(request: IncomingMessage, query: URLSearchParams): void {
+  const basic = /^Basic ([A-Za-z0-9+/=]+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  const named = basic ? Buffer.from(basic, 'base64').toString('utf8').split(':', 1)[0] : undefined;
+  for (const user of [named, query.get('username')])
+    if (user && user !== 'user') throw new E2bError(401, `There is no user ${user} in this sandbox; everything in it belongs to user.`);
 }

@@ -1,7 +1,7 @@
 /** Requests to one sandbox: which one, whether the caller may, whether it is there. */
 
 import type { IncomingMessage } from 'node:http';
-import { BoxError } from '@skillbox/protocol';
+import { BoxError, type Sandbox } from '@skillbox/protocol';
 import type { Box } from '../../box.ts';
 import { isSignedBy, type SignedAddress, tenantOfToken, tokenOf } from './access.ts';
 import { E2bError, noContent } from './answer.ts';
@@ -24,10 +24,8 @@ export async function answerData(data: DataRequest): Promise<Response> {
   const { box, method, path, request, signal } = data;
   const { tenant, id } = await whose(data);
   const known = await box.sandboxes.get(tenant, id).catch(goneFor(id));
-  // Using would wake it; this protocol wants paused sandboxes to stay so until somebody connects.
-  if (known.state !== 'ready') throw gone(id);
+  if (known.state !== 'ready' && !isAsleep(known)) throw gone(id);
   if (path === '/health') return noContent();
-  requireKnownUser(request, data.query);
   box.rate.take(tenant);
   const { done, handle, sandbox } = await box.sandboxes.use(tenant, id).catch(goneFor(id));
   const use: Use = { box, done: once(done), handle, sandbox, signal };
@@ -82,13 +80,11 @@ async function signerOf(
   return undefined;
 }
 
-/** Programs and files belong to one user here; the SDK names a user to choose one, not to prove anything. */
-function requireKnownUser(request: IncomingMessage, query: URLSearchParams): void {
-  const basic = /^Basic ([A-Za-z0-9+/=]+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  const named = basic ? Buffer.from(basic, 'base64').toString('utf8').split(':', 1)[0] : undefined;
-  for (const user of [named, query.get('username')])
-    if (user && user !== 'user') throw new E2bError(401, `There is no user ${user} in this sandbox; everything in it belongs to user.`);
-}
+/**
+ * Using would wake any; this protocol wants what was paused on purpose to stay so until somebody connects. What the box
+ * itself put away while nobody used it is woken: in this protocol there is no such thing, and nobody would know to connect.
+ */
+const isAsleep = ({ state, reason }: Sandbox): boolean => state === 'paused' && reason?.startsWith('nothing used it') === true;
 
 const gone = (id: string): E2bError => new E2bError(502, `The sandbox ${id} is not running.`);
 

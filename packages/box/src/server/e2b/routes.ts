@@ -1,19 +1,17 @@
 /** The E2B protocol: the same sandboxes as /v1, in the words of another SDK. Control and data plane share one prefix. */
 
 import type { HttpBindings } from '@hono/node-server';
-import { sandboxIdPattern } from '@skillbox/protocol';
 import type { Context, Hono } from 'hono';
 import type { Box } from '../../box.ts';
 import { answer, E2bError } from './answer.ts';
 import { controlRoutes } from './control.ts';
 import { answerData, type DataRequest } from './data-plane.ts';
+import { sandboxOfHost } from './hosts.ts';
 import { snapshotRoutes } from './snapshots.ts';
 
 type App = Hono<{ Bindings: HttpBindings }>;
 
 const prefix = '/e2b';
-/** Where the SDK looks for the data plane when names of hosts lead to sandboxes. */
-const dataPort = 49983;
 
 export function mountE2b(app: App, box: Box): void {
   app.use('*', async (c, next) => {
@@ -45,12 +43,5 @@ function serveData(box: Box, c: Context<{ Bindings: HttpBindings }>, path: strin
 }
 
 const knownPath = /^\/(files|health|process\.Process\/\w{1,40}|filesystem\.Filesystem\/\w{1,40})$/;
-
-function sandboxOfHost(host: string | undefined): string | undefined {
-  const label = host?.split('.', 1)[0] ?? '';
-  if (!label.startsWith(`${dataPort}-`)) return undefined;
-  const id = label.slice(`${dataPort}-`.length);
-  return sandboxIdPattern.test(id) ? id : undefined;
-}
 
 const queryOf = (c: Context): URLSearchParams => new URL(c.req.url).searchParams;

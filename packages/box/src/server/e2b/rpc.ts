@@ -6,7 +6,8 @@ import { BoxError, type ErrorCode } from '@skillbox/protocol';
 import type { z } from 'zod';
 import type { Logger } from '../../observe/log.ts';
 import { readBytes } from '../body.ts';
-import { json } from './answer.ts';
+import { requireKnownUser } from './access.ts';
+import { E2bError, json } from './answer.ts';
 import { decodeRequest, encodeEnd, encodeMessage, parse } from './envelope.ts';
 import { filesystemMethods } from './filesystem.ts';
 import { withKeepalive } from './keepalive.ts';
@@ -32,6 +33,7 @@ export async function serveRpc(use: Use, path: string, request: IncomingMessage)
     const methods = services[service] ?? {};
     const method = Object.hasOwn(methods, name) ? methods[name] : undefined;
     const body = await readBytes(request, maxMessageBytes);
+    requireKnownUser(request, new URLSearchParams());
     if (!method) throw new RpcError('unimplemented', `${service}/${name} is not part of this box.`);
     if (method.kind === 'stream') return streamResponse(use, method, checked(method.request, decodeRequest(body)), request);
     const result = await method.run(use, checked(method.request, parse(body)));
@@ -77,6 +79,7 @@ function checked(schema: z.ZodType, message: unknown): unknown {
 
 function describe(error: unknown, log: Logger): { code: RpcCode; message: string } {
   if (error instanceof RpcError) return { code: error.code, message: error.message };
+  if (error instanceof E2bError && error.status === 401) return { code: 'unauthenticated', message: error.message };
   const code = error instanceof BoxError ? (codes[error.code] ?? 'internal') : 'internal';
   if (code !== 'internal') return { code, message: (error as BoxError).message };
   log.error({ err: error }, 'a call failed');

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { BoxError } from '@skillbox/protocol';
 import type { FileEntry, SandboxFiles } from '../../sandbox/living.ts';
+import { requireKnownUser } from './access.ts';
 import { E2bError, json } from './answer.ts';
 import { readParts } from './multipart-stream.ts';
 import { resolvePath } from './paths.ts';
@@ -15,6 +16,7 @@ import type { Use } from './use.ts';
 const maxParts = 10_000;
 
 export async function serveFiles(use: Use, method: string, request: IncomingMessage, query: URLSearchParams): Promise<Response> {
+  requireKnownUser(request, query);
   const path = query.get('path') ?? '';
   if (method === 'GET') return download(use, path);
   if (method !== 'POST') throw new E2bError(405, `${method} is not a method of this path.`);
