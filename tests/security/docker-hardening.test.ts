@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { LivingProvider, SandboxHandle, SandboxSpec } from '../../packages/box/src/sandbox/living.ts';
 import { nativeProgram } from '../../packages/box/src/sandbox/providers/bubblewrap/files.ts';
-import { type Architecture, syscalls } from '../../packages/box/src/sandbox/providers/bubblewrap/syscalls.ts';
 import type { EngineAddress } from '../../packages/box/src/sandbox/providers/docker/engine.ts';
 import { createDocker, type DockerOptions } from '../../packages/box/src/sandbox/providers/docker/provider.ts';
 import { seccompProfile } from '../../packages/box/src/sandbox/providers/docker/seccomp-profile.ts';
+import { type Architecture, syscalls } from '../../packages/box/src/sandbox/providers/guest/syscalls.ts';
 import { dockerIsInstalled, startDocker, type TestDocker } from '../support/docker.ts';
 
 const limits = { memoryBytes: 128 * 2 ** 20, cpu: 1, processes: 32, openFiles: 512, diskBytes: 2 ** 28, tmpBytes: 2 ** 24 };

@@ -4,8 +4,8 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BoxError } from '@skillbox/protocol';
-import { seccompFilter } from './seccomp.ts';
-import type { Architecture } from './syscalls.ts';
+import { seccompFilter } from '../guest/seccomp.ts';
+import type { Architecture } from '../guest/syscalls.ts';
 
 const etcFiles: Record<string, string> = {
   passwd: 'sandbox:x:65534:65534:sandbox:/tmp:/bin/sh\n',

@@ -13,10 +13,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import { identify } from '../../../process/identity.ts';
 import type { Capability, LivingProvider, NetworkMode, SandboxHandle, SandboxSpec } from '../../living.ts';
+import { connectTo, createGuestClient, type GuestClient } from '../guest/guest-client.ts';
 import type { Cgroup, Cgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, livingOrders } from './command.ts';
 import { type Disks, diskUid, openDisks } from './disk.ts';
-import { connectTo, createGuestClient, type GuestClient } from './guest-client.ts';
 
 export interface LivingOptions {
   readonly ids: IdMode;

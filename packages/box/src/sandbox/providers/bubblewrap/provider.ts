@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { BoxError, type Language } from '@skillbox/protocol';
 import type { LivingProvider } from '../../living.ts';
 import type { Provider, ProviderReport, RunLimits, RunRequest } from '../../provider.ts';
+import type { Architecture } from '../guest/syscalls.ts';
 import { openCgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, launchOrders } from './command.ts';
 import { nativeProgram, writeProviderFiles } from './files.ts';
@@ -17,7 +18,6 @@ import { createLaunchers } from './launcher.ts';
 import { isUsable, layerStates } from './layers.ts';
 import { createLiving } from './living.ts';
 import { LostBeforeStart, runOnce } from './run-once.ts';
-import type { Architecture } from './syscalls.ts';
 import { claimUids } from './uids.ts';
 
 export interface BubblewrapOptions {

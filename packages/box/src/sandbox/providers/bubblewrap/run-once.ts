@@ -16,7 +16,7 @@ import {
   parseExit,
   readFrames,
   startFrame,
-} from './channel.ts';
+} from '../guest/channel.ts';
 import type { Launched } from './launcher.ts';
 
 /** How long the guest has to end everything and report, once told to. */

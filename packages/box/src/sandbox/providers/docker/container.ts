@@ -2,7 +2,7 @@
 
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import type { LivingLimits } from '../../living.ts';
-import type { Architecture } from '../bubblewrap/syscalls.ts';
+import type { Architecture } from '../guest/syscalls.ts';
 import { seccompProfile } from './seccomp-profile.ts';
 
 /** Nobody, inside and out, unless the engine maps users. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import type { SandboxHandle, SandboxSpec } from '../../living.ts';
-import { connectTo, createGuestClient } from '../bubblewrap/guest-client.ts';
+import { connectTo, createGuestClient } from '../guest/guest-client.ts';
 import { type Engine, statusOf } from './engine.ts';
 import type { Homes } from './homes.ts';
 import { labelFilter, type Names } from './names.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { filterRules } from '../bubblewrap/seccomp.ts';
-import { syscalls } from '../bubblewrap/syscalls.ts';
+import { filterRules } from '../guest/seccomp.ts';
+import { syscalls } from '../guest/syscalls.ts';
 import { type SeccompProfile, seccompProfile } from './seccomp-profile.ts';
 
 const profile = seccompProfile('x64');

@@ -1,7 +1,7 @@
 /** The box's system call filter in the form that container engines take: the same rules, no second list. */
 
-import { type ArgumentRule, filterRules } from '../bubblewrap/seccomp.ts';
-import { type Architecture, syscalls } from '../bubblewrap/syscalls.ts';
+import { type ArgumentRule, filterRules } from '../guest/seccomp.ts';
+import { type Architecture, syscalls } from '../guest/syscalls.ts';
 
 export interface SeccompProfile {
   readonly defaultAction: 'SCMP_ACT_ERRNO';
