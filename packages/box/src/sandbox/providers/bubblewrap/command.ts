@@ -106,7 +106,7 @@ function rlimitWords({ ids, limits, cgroup }: OrderInput): string[] {
     msgqueue: 64 * 1024,
     sigpending: 1024,
   };
-  // It counts everything of the uid, so it is exact only where the sandbox has a uid of its own; four for bubblewrap and the guest.
+  // It counts everything of the uid, so it is exact only where the sandbox has a uid of its own; four for launcher, bubblewrap and guest.
   if (ids.kind !== 'self') values.nproc = limits.processes + 4;
   if (!cgroup.memory) values.data = limits.memoryBytes;
   return Object.entries(values).flatMap(([name, value]) => ['rlimit', name, String(value)]);
