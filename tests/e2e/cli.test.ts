@@ -296,6 +296,13 @@ describe('what goes wrong', () => {
     expect(JSON.parse(program.stdout)).toMatchObject({ error, message: expect.any(String), hint: expect.any(String) });
   });
 
+  it('an input that is too large is refused, not cut off', () => {
+    writeFileSync(join(folder, 'big.json'), JSON.stringify('x'.repeat(20_000_000)));
+    const { code, stdout } = run('run', 'sleeper', '--input', '@big.json', '--json');
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({ error: 'too_large' });
+  });
+
   it('the key of this box is not shown to another server', async () => {
     const seen: (string | undefined)[] = [];
     const stranger = createServer((request, response) => {
