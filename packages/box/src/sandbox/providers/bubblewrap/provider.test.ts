@@ -104,6 +104,7 @@ describe('bubblewrap runs one program', () => {
   it.each([
     ['output_not_a_file', 'ln -s /etc/passwd out/output.json'],
     ['output_not_a_file', 'mkfifo out/output.json'],
+    ['output_not_a_file', 'mkdir out/output.json'],
     ['output_too_large', 'head -c 100000 /dev/zero > out/output.json'],
     ['output_too_large', 'head -c 9000000 /dev/zero > out/output.json'],
     ['too_many_artifacts', 'touch out/files/{1..9}'],
