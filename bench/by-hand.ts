@@ -18,7 +18,8 @@ export interface ByHand {
 export function prepareByHand(program: readonly string[], skillFolder: string, input: string): ByHand {
   const stage = mkdtempSync(join(tmpdir(), 'skillbox-by-hand-'));
   const { filter } = writeProviderFiles(stage, process.arch as Architecture);
-  for (const name of ['tmp', 'shm', 'work', 'work/scripts', 'work/input', 'work/out', 'work/out/files', 'guest']) mkdirSync(join(stage, name));
+  for (const name of ['tmp', 'shm', 'work', 'work/scripts', 'work/input', 'work/out', 'work/out/files', 'guest'])
+    mkdirSync(join(stage, name));
   for (const name of ['tmp', 'shm', 'work', 'work/out', 'work/out/files']) chownSync(join(stage, name), uid, uid);
   chownSync(stage, uid, uid);
   writeFileSync(join(stage, 'work', 'input.json'), input);
@@ -27,9 +28,29 @@ export function prepareByHand(program: readonly string[], skillFolder: string, i
     return word.startsWith('/tmp/') ? join(stage, word.slice('/tmp/'.length)) : word;
   });
   const flags = real.slice(1, real.lastIndexOf('--')).filter((word) => word !== '--as-pid-1');
-  const env = ['PATH', '/usr/bin:/bin', 'SANDBOX_INPUT', input, 'SANDBOX_OUTPUT', '/sandbox/out/output.json', 'SANDBOX_FILES_DIR', '/sandbox/out/files/'];
-  const settings = Array.from({ length: env.length / 2 }, (_, index) => ['--setenv', env[index * 2] ?? '', env[index * 2 + 1] ?? '']).flat();
-  const args = [...flags.map((word, index) => (flags[index - 1] === '--seccomp' ? '3' : word)), ...settings, '--chdir', '/sandbox', '--', ...program];
+  const env = [
+    'PATH',
+    '/usr/bin:/bin',
+    'SANDBOX_INPUT',
+    input,
+    'SANDBOX_OUTPUT',
+    '/sandbox/out/output.json',
+    'SANDBOX_FILES_DIR',
+    '/sandbox/out/files/',
+  ];
+  const settings = Array.from({ length: env.length / 2 }, (_, index) => [
+    '--setenv',
+    env[index * 2] ?? '',
+    env[index * 2 + 1] ?? '',
+  ]).flat();
+  const args = [
+    ...flags.map((word, index) => (flags[index - 1] === '--seccomp' ? '3' : word)),
+    ...settings,
+    '--chdir',
+    '/sandbox',
+    '--',
+    ...program,
+  ];
   return {
     async run() {
       const fd = openSync(filter, 'r');
