@@ -34,8 +34,20 @@ export async function openInside(env: Record<string, string> = {}): Promise<Insi
     python: async <T>(code: string, more?: Record<string, unknown>) => (await succeed('python', code, more)).output as T,
     node: async <T>(code: string, more?: Record<string, unknown>) => (await succeed('node', code, more)).output as T,
     bash: async (code, more) => ((await succeed('bash', code, more)).logs ?? '').trim(),
-    stop: () => box.stop(),
+    async stop() {
+      await box.stop();
+      const left = processesOf(box.box.host);
+      for (const pid of left) process.kill(pid, 'SIGKILL');
+      if (left.length > 0) throw new Error(`The box has stopped and left ${left.length} processes.`);
+    },
   };
+}
+
+/** Those in a cgroup of this host: whatever becomes of its parents, a process does not leave its group. */
+function processesOf(host: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && readProc(name, 'cgroup').includes(`/skillbox-${host}/`))
+    .map(Number);
 }
 
 /** Pushed for another tenant, the same probes run with that tenant's key. */
