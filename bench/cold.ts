@@ -38,7 +38,13 @@ try {
     };
     const samples = await inTurns({ plain, byHand: async () => void (await byHand.run()), viaBox });
     byHand.remove();
-    rows.push({ lang, plain: median(samples.plain), byHand: median(samples.byHand), cold: median(samples.viaBox), p95: percentile(samples.viaBox, 0.95) });
+    rows.push({
+      lang,
+      plain: median(samples.plain),
+      byHand: median(samples.byHand),
+      cold: median(samples.viaBox),
+      p95: percentile(samples.viaBox, 0.95),
+    });
   }
 } finally {
   await box.stop();
@@ -48,7 +54,13 @@ try {
 console.log(`median of ${rounds}, ms; ${readFileSync('/proc/cpuinfo', 'utf8').match(/model name\s*: (.*)/)?.[1] ?? ''}`);
 console.log('lang     plain  bubblewrap by hand  over HTTP (p95)   more than by hand  ratio');
 for (const { lang, plain, byHand, cold, p95 } of rows) {
-  const cells = [plain.toFixed(1).padStart(5), byHand.toFixed(1).padStart(18), `${cold.toFixed(1)} (${p95.toFixed(1)})`.padStart(16), (cold - byHand).toFixed(1).padStart(18), (cold / byHand).toFixed(2).padStart(6)];
+  const cells = [
+    plain.toFixed(1).padStart(5),
+    byHand.toFixed(1).padStart(18),
+    `${cold.toFixed(1)} (${p95.toFixed(1)})`.padStart(16),
+    (cold - byHand).toFixed(1).padStart(18),
+    (cold / byHand).toFixed(2).padStart(6),
+  ];
   console.log(`${lang.padEnd(8)} ${cells.join(' ')}`);
 }
 const worst = Math.max(...rows.map(({ cold, byHand }) => cold - byHand));

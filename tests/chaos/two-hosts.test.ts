@@ -44,7 +44,15 @@ describe.skipIf(!programs)('two hosts', () => {
     };
   });
   afterEach(async () => {
-    await Promise.all(servers.filter((server) => server.running).map((server) => server.stop()));
+    await Promise.all(
+      servers
+        .filter((server) => server.running)
+        .map((server) => {
+          // One that a failed test left asleep would never hear that it should stop.
+          server.signal('SIGCONT');
+          return server.stop();
+        }),
+    );
     for (const { host, stateRoot } of servers) {
       // A host that never came back cannot remove its groups itself.
       for (const group of [...sandboxGroups(host), ...groupParents(host)]) rmdirSync(group);
@@ -161,6 +169,7 @@ describe.skipIf(!programs)('two hosts', () => {
     const late = await submit(a, `sleep 1; ${quick}`);
     const endless = await submit(a, long);
     const waiting = await submitMany(a, 3, quick);
+    for (const deadline = Date.now() + 5000; !(await a.get(endless.execution_id)).logs && Date.now() < deadline; ) await delay(50);
     a.signal('SIGSTOP');
     for (const { execution_id } of [late, endless]) {
       expect(await b.ended(execution_id)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } });

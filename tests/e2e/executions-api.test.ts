@@ -810,3 +810,20 @@ it('cuts a time limit to the maximum of the server', async () => {
   expect(record.duration_ms).toBeGreaterThanOrEqual(maxTimeoutMs);
   expect(record.duration_ms).toBeLessThan(maxTimeoutMs + 2000);
 });
+
+it('deletes what has ended, with its bytes, and nothing that runs', async () => {
+  const used = async () => (await box.box.tenants.get('default')).storage_used_bytes;
+  const record = await box.run('shell', { env: { RUN: 'echo logged; echo kept > /sandbox/out/files/kept.txt' } });
+  const before = await used();
+  const path = `/v1/executions/${record.execution_id}`;
+  expect((await box.request(path, { method: 'DELETE' })).status).toBe(204);
+  expect(await used()).toBe(before - 'logged\n'.length - 'kept\n'.length);
+  expect((await box.request(path)).status).toBe(404);
+  expect((await box.request(`${path}/files/kept.txt`)).status).toBe(404);
+  const { body } = await box.json<{ execution_id: string }>('/v1/executions', {
+    body: { skill: 'shell', env: { RUN: 'sleep 30' }, wait: false },
+  });
+  const running = `/v1/executions/${body.execution_id}`;
+  expect(await box.json(running, { method: 'DELETE' })).toMatchObject({ status: 409, body: { error: 'not_finished' } });
+  await box.request(`${running}/cancel`, { method: 'POST' });
+});

@@ -199,7 +199,9 @@ describe('answers fit what the document says', () => {
 
   it('for what is no JSON: the type is the one described', async () => {
     const { execution_id: id } = await box.run('shell', { env: { RUN: 'echo hi; echo a > $SANDBOX_FILES_DIR/a' } });
+    const { execution_id: spare } = await box.run('shell', { env: { RUN: 'true' } });
     const paths: Record<string, string> = {
+      'execution.delete': `/v1/executions/${spare}`,
       'execution.logs': `/v1/executions/${id}/logs`,
       'execution.events': `/v1/executions/${id}/events`,
       'execution.archive': `/v1/executions/${id}/files.tar.gz`,

@@ -118,6 +118,7 @@ const cases: Record<string, Case> = {
   'execution.logs': executionCase(),
   'execution.events': executionCase({}, () => [running, randomUUID()]),
   'execution.cancel': executionCase({}, () => [running, randomUUID()]),
+  'execution.delete': executionCase(),
   'execution.files': executionCase(),
   'execution.archive': executionCase(),
   'execution.file': executionCase({ path: 'a.txt' }),
@@ -205,7 +206,8 @@ describe.each(named)('%s', (_name, command) => {
 
 it('lets A do with its own what B could not, so that the cases above can fail', async () => {
   for (const [, command] of named.filter(
-    ([name]) => cases[name]?.outcome === 404 && !['skill.delete', 'execution.cancel', 'execution.events'].includes(name),
+    ([name]) =>
+      cases[name]?.outcome === 404 && !['skill.delete', 'execution.delete', 'execution.cancel', 'execution.events'].includes(name),
   )) {
     const { params, ...rest } = await caseOf(command).theirs();
     const path = command.http.path.replace(/:(\w+)\*?/g, (_, key: string) => params?.[key] ?? '');

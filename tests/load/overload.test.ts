@@ -65,7 +65,7 @@ it('answers everything, serves all tenants alike, and leaves nothing', { timeout
   expect(slowest).toBeLessThan(200 * slowness);
   const shares = tenants.map((tenant) => served[tenant] ?? 0);
   expect(Math.min(...shares)).toBeGreaterThan(Math.max(...shares) * 0.7);
-  expect(await leftoversSettled({ ...server }, { standby: 2 })).toEqual([]);
+  expect(await leftoversSettled({ ...server }, { standby: 2 }), server.log()).toEqual([]);
   const metrics = await (await server.request('/metrics')).text();
   expect(metrics).toMatch(/^skillbox_executions_running 0$/m);
   expect(metrics).toMatch(/^skillbox_executions_queued 0$/m);

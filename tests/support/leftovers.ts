@@ -27,7 +27,7 @@ export function leftovers({ host, stateRoot, firstUid }: Traces, { standby = 0, 
 }
 
 /** Tear-down is not on the path of the answer, so it gets a moment. */
-export async function leftoversSettled(traces: Traces, options?: Parameters<typeof leftovers>[1], withinMs = 5000): Promise<string[]> {
+export async function leftoversSettled(traces: Traces, options?: Parameters<typeof leftovers>[1], withinMs = 10_000): Promise<string[]> {
   const deadline = Date.now() + withinMs;
   for (;;) {
     const found = leftovers(traces, options);

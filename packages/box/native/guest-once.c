@@ -237,7 +237,8 @@ static void send_tree(struct budget *b, int dir, const char *prefix, int depth) 
     if (n < 0 || (size_t)n >= sizeof path) { b->why = 1; break; }
     if (fstatat(dir, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) announce_left(b, '!', path);
     else if (S_ISREG(info.st_mode)) send_file(b, dir, entry->d_name, path);
-    else if (!S_ISDIR(info.st_mode)) announce_left(b, kind_of(info.st_mode), path);
+    /* The one place where a folder is wrong: the host must hear of it, even when it is empty. */
+    else if (!S_ISDIR(info.st_mode) || (depth == 0 && !strcmp(path, "output.json"))) announce_left(b, kind_of(info.st_mode), path);
     else {
       int child = depth < MAX_DEPTH ? openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
       if (child < 0) announce_left(b, '!', path);

@@ -30,6 +30,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -367,6 +368,35 @@ static void become_target(void) {
   if (target_uid == 0 || getuid() == 0 || geteuid() == 0) { errno = 0; fail("still root after dropping"); }
 }
 
+/*
+ * Becomes the parent of a pid namespace whose first process is bubblewrap. Of its own child bubblewrap asks only
+ * late to die with it: killed before that, it would leave one that waits for it for ever and holds the channel.
+ * So the kernel ends both: a namespace does not outlive its first process, nor that process us.
+ */
+static void start_bubblewrap(char **command) {
+  char *empty[] = {NULL};
+  int alive[2], status;
+  if (unshare(CLONE_NEWPID) != 0) fail("cannot make a pid namespace");
+  become_target();
+  die_with_parent(); /* asked again: taking another uid had cleared it */
+  if (pipe2(alive, O_CLOEXEC) != 0) fail("cannot make a pipe");
+  pid_t child = fork();
+  if (child < 0) fail("cannot fork");
+  if (child == 0) {
+    struct pollfd parent = {alive[0], POLLIN, 0};
+    close(alive[1]);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail("cannot ask to die with the parent");
+    if (poll(&parent, 1, 0) != 0) _exit(0); /* it has died already, and no signal will come */
+    execve(command[0], command, empty);
+    fail("cannot start %s", command[0]);
+  }
+  close(CHANNEL); /* its end must mean that nobody inside is left */
+  close(SECCOMP_FD);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) ;
+  if (WIFSIGNALED(status)) kill(getpid(), WTERMSIG(status));
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
 int main(int argc, char **argv) {
   die_with_parent();
   close_from(CHANNEL + 1);
@@ -393,13 +423,9 @@ int main(int argc, char **argv) {
     else if (!strcmp(word, "rlimit")) { char *name = next(); limit(name, next_number()); }
     else if (!strcmp(word, "ids")) { target_uid = (uid_t)next_number(); target_gid = (gid_t)next_number(); }
     else if (!strcmp(word, "exec")) {
-      char *empty[] = {NULL};
       words[word_count] = NULL;
       if (listener >= 0 && dup2(listener, CHANNEL) < 0) fail("cannot hand over the socket");
-      become_target();
-      die_with_parent(); /* asked again: taking another uid had cleared it */
-      execve(words[at], words + at, empty);
-      fail("cannot start %s", words[at]);
+      start_bubblewrap(words + at);
     } else { errno = 0; fail("unknown order %s", word); }
   }
   errno = 0;

@@ -8,7 +8,14 @@ import { z } from 'zod';
 import { parseDuration, parseSize } from './units.ts';
 
 const size = (fallback: string) => z.string().default(fallback).transform(asUnit(parseSize, 'a size such as 256Mi'));
-const time = (fallback: string) => z.string().default(fallback).transform(asUnit(parseDuration, 'a time such as 90s or 2m'));
+/** The longest time a timer can be set to; a longer one would go off at once. */
+const longestMs = 2 ** 31 - 1;
+const time = (fallback: string) =>
+  z
+    .string()
+    .default(fallback)
+    .transform(asUnit(parseDuration, 'a time such as 90s or 2m'))
+    .refine((ms) => ms <= longestMs, 'expected at most 24 days');
 const someTime = (fallback: string) => time(fallback).refine((ms) => ms > 0, 'expected more than 0');
 const number = () => z.coerce.number('expected a number');
 const count = (fallback: number, least = 0) => number().int('expected a whole number').min(least).default(fallback);

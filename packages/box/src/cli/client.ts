@@ -154,7 +154,7 @@ async function writeBody(
   onUpload: CallOptions['onUpload'],
   isAnswered: () => boolean,
 ): Promise<void> {
-  if (!body || !onUpload) {
+  if (!body || body.length <= uploadChunk) {
     outgoing.end(body);
     return;
   }
@@ -164,11 +164,13 @@ async function writeBody(
     const chunk = body.subarray(sent, sent + uploadChunk);
     sent += chunk.length;
     const full = !outgoing.write(chunk);
-    onUpload(sent, body.length);
+    onUpload?.(sent, body.length);
     if (!full) continue;
     await new Promise<void>((resolve) => {
       goOn = resolve;
     });
+    // A refusal that has come is read before the next piece is written into a closed connection, which would lose it.
+    await new Promise((resolve) => setImmediate(resolve));
   }
   outgoing.end();
 }

@@ -26,7 +26,9 @@ export function failureText(error: unknown, paint: Paint): string {
   const { message = '', hint, request_id, details } = failureBody(error);
   const lines = [`${paint('red', 'Error:')} ${printable(message)}`];
   for (const problem of problemsOf(details).slice(1)) lines.push(`  ${printable(problem)}`);
-  if (hint) lines.push(paint('dim', printable(hint)));
+  const advice =
+    error instanceof BoxError && error.retryAfter !== undefined && hint ? hint.replace('Retry-After', String(error.retryAfter)) : hint;
+  if (advice) lines.push(paint('dim', printable(advice)));
   if (request_id) lines.push(paint('dim', `Request id: ${printable(request_id)}`));
   if (!(error instanceof BoxError) && error instanceof Error && error.stack) lines.push(paint('dim', error.stack));
   return lines.join('\n');

@@ -37,6 +37,7 @@ const views: Record<string, View> = {
     list(page, executionColumns, io, 'No executions. Start one: skillbox run NAME --input JSON'),
   'execution.get': (record: Execution, io) => executionView(record, io, { logs: true }),
   'execution.cancel': (record: Execution, io) => executionView(record, io, { logs: false }),
+  'execution.delete': (_nothing, _io, { id }) => `Deleted ${id}.`,
   'execution.files': (page: Page<Artifact>, io) => list(page, artifactColumns, io, 'This execution left no artifacts.'),
   'key.create': createdKeyView,
   'key.list': (page: Page<ApiKey>, io) => list(page, keyColumns, io, 'No keys.'),

@@ -143,6 +143,20 @@ export const executionCommands = [
   }),
 
   command({
+    name: 'execution.delete',
+    summary: 'Delete an execution that has ended, with its log and artifacts',
+    scope: 'executions:run',
+    effect: 'change',
+    input: one,
+    output: { kind: 'empty' },
+    http: { method: 'DELETE', path: '/v1/executions/:id' },
+    cli: { words: 'exec delete', args: ['id'], examples: ['skillbox exec delete ID'] },
+    async run({ box, caller }, { id }) {
+      await box.executions.remove(await box.executions.row(id, caller.tenant), caller.actor);
+    },
+  }),
+
+  command({
     name: 'execution.files',
     summary: 'List the artifacts of an execution',
     scope: 'executions:read',

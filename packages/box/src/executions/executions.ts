@@ -35,6 +35,7 @@ export interface Executions {
   /** Output and states after entry `after`, live while it runs. */
   follow(row: ExecutionRow, after: number, signal: AbortSignal): AsyncGenerator<LogEntry>;
   cancel(row: ExecutionRow): Promise<void>;
+  remove(row: ExecutionRow, actor: Caller['actor']): Promise<void>;
   /** Takes over a queued execution whose host is gone. */
   resume(row: ExecutionRow): Promise<void>;
   /** Whether this process works on it, from before its row is written until its end is. */
@@ -262,6 +263,11 @@ export function createExecutions(parts: ExecutionsParts): Executions {
         const seq = (last?.seq ?? 0) + 1;
         if (seq > after) yield { seq, type: 'status', time: finished.finished_at ?? new Date().toISOString(), text: finished.status };
       }
+    },
+
+    async remove(row, actor) {
+      if (isFinal(row.status as Execution['status'])) return records.remove(row, actor);
+      throw new BoxError('not_finished', `The execution is ${row.status}.`);
     },
 
     async cancel(row) {

@@ -44,6 +44,8 @@ export interface Records {
   files(id: string): Promise<Artifact[]>;
   log(row: ExecutionRow): Promise<LogEntry[]>;
   requestCancel(id: string): Promise<void>;
+  /** Only what has ended; its artifacts and log go with it and stop counting. */
+  remove(row: ExecutionRow, actor: Caller['actor']): Promise<void>;
   cancelRequested(ids: readonly string[]): Promise<string[]>;
   /** Ids, oldest first. */
   unfinished(host: string): Promise<string[]>;
@@ -214,6 +216,25 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
       const items = rows.slice(0, limit);
       const last = items.at(-1);
       return { items: items.map(summary), next_cursor: rows.length > limit && last ? encodeCursor(last.created_at, last.id) : null };
+    },
+
+    async remove(row, actor) {
+      const kept = await files(row.id);
+      await database.transaction(async (tx) => {
+        const { numDeletedRows } = await tx
+          .deleteFrom('executions')
+          .where('id', '=', row.id)
+          .where('status', 'not in', ['queued', 'running'])
+          .executeTakeFirst();
+        if (Number(numDeletedRows) === 0) return;
+        await tx.deleteFrom('execution_files').where('execution_id', '=', row.id).execute();
+        await tx.deleteFrom('idempotency_keys').where('execution_id', '=', row.id).execute();
+        await addUsage(tx, row.tenant, -(row.log_size + kept.reduce((sum, file) => sum + file.size, 0)));
+        await events.append(
+          { tenant: row.tenant, actor, subject: subjectOf(row.id), type: 'execution.deleted', data: { skill: row.skill_name } },
+          tx,
+        );
+      });
     },
 
     async requestCancel(id) {

@@ -6,7 +6,7 @@ import { formatDuration } from '../../units.ts';
 import { stopServerProcess } from './server-process.ts';
 
 /** Beyond the drain time: closing the database, ending sandboxes. */
-const marginMs = 15_000;
+const marginMs = 10_000;
 
 export async function down({ config: load, io }: CliContext): Promise<Outcome> {
   const config = load();

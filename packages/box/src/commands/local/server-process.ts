@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { inheritedEnv } from '../../config.ts';
-import { identify, isAlive, type ProcessIdentity } from '../../process/identity.ts';
+import { isAlive, type ProcessIdentity } from '../../process/identity.ts';
 import { makeStateRoot, readServerRecord, type ServerRecord } from '../../state.ts';
 
 export const serverLogFile = (stateRoot: string): string => join(stateRoot, 'logs', 'server.log');
 
 export interface StartedServer {
-  /** The record once it listens; undefined when it ended before that. */
-  readonly record: Promise<ServerRecord | undefined>;
+  /** The record once it listens; its exit code when it ended before that, null for a signal. */
+  readonly settled: Promise<ServerRecord | number | null>;
   /** What this start wrote to the log. */
   logTail(): string;
   /** For who gives up before it is there. */
@@ -39,7 +39,7 @@ export function startServerProcess(config: Config, flags: Readonly<Record<string
   closeSync(log);
   child.unref();
   return {
-    record: waitForRecord(config.stateRoot, child),
+    settled: waitForRecord(config.stateRoot, child),
     logTail: () => readFileSync(file).subarray(before).toString('utf8').trimEnd().split('\n').slice(-tailLines).join('\n'),
     stop: () => void child.kill('SIGTERM'),
   };
@@ -62,7 +62,7 @@ export async function stopServerProcess(server: ProcessIdentity, patienceMs: num
   return true;
 }
 
-async function waitForRecord(stateRoot: string, child: ChildProcess): Promise<ServerRecord | undefined> {
+async function waitForRecord(stateRoot: string, child: ChildProcess): Promise<ServerRecord | number | null> {
   let failed = false;
   child.once('error', () => {
     failed = true;
@@ -70,10 +70,9 @@ async function waitForRecord(stateRoot: string, child: ChildProcess): Promise<Se
   while (!failed && child.exitCode === null && child.signalCode === null) {
     const record = readServerRecord(stateRoot);
     if (record && record.pid === child.pid) return record;
-    if (child.pid !== undefined && !identify(child.pid)) break;
     await sleep(pollMs);
   }
-  return undefined;
+  return child.exitCode;
 }
 
 function sizeOf(file: string): number {

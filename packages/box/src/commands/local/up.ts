@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BoxError } from '@skillbox/protocol';
+import { BoxError, errorKinds } from '@skillbox/protocol';
 import { commandNamed } from '../../cli/call.ts';
 import { createClient } from '../../cli/client.ts';
 import { reachable } from '../../cli/connection.ts';
@@ -27,22 +27,36 @@ export async function up(context: CliContext, listening: Flags): Promise<Outcome
   if (running) return answer(context, config, running, 'running');
   const { stateRoot, manifest } = config;
   const started = startServerProcess(config, { ...listening, 'state-root': stateRoot, manifest });
-  const record = await waitForStart(context, started, config);
-  if (record) return answer(context, config, record, 'started');
+  const settled = await waitForStart(context, started, config);
+  if (isRecord(settled)) return answer(context, config, settled, 'started');
   // Another `up` was quicker by a moment: its server is as good as ours.
-  const other = readServerRecord(config.stateRoot);
+  const other = settled === errorKinds.already_running.exit ? await otherServer(config.stateRoot) : undefined;
   if (other) return answer(context, config, other, 'running');
   throw startFailure(config, started);
 }
 
-async function waitForStart({ io }: CliContext, started: StartedServer, config: Config): Promise<ServerRecord | undefined> {
+type Settled = Awaited<StartedServer['settled']>;
+
+const isRecord = (settled: Settled): settled is ServerRecord => typeof settled === 'object' && settled !== null;
+
+async function otherServer(stateRoot: string): Promise<ServerRecord | undefined> {
+  const since = performance.now();
+  while (performance.now() - since < readyMs) {
+    const record = readServerRecord(stateRoot);
+    if (record) return record;
+    await sleep(50);
+  }
+  return undefined;
+}
+
+async function waitForStart({ io }: CliContext, started: StartedServer, config: Config): Promise<Settled> {
   const since = performance.now();
   const interrupts = onInterrupt(() => started.stop());
   const timer = setInterval(() => io.progress.show(`Starting the server, ${formatDuration(performance.now() - since)}`), 100);
   const tooLong = sleep(startMs, 'late' as const, { ref: false });
   try {
-    const record = await Promise.race([started.record, tooLong]);
-    if (record !== 'late') return record;
+    const settled = await Promise.race([started.settled, tooLong]);
+    if (settled !== 'late') return settled;
     started.stop();
     throw new BoxError('start_failed', `The server was not up after ${formatDuration(startMs)} and was stopped.`, {
       hint: `Its log may say why: ${serverLogFile(config.stateRoot)}`,

@@ -251,11 +251,11 @@ describe('cgroup v1', () => {
     }
   });
 
-  it('reports a group in which something would not die', { timeout: 20_000 }, async () => {
+  it('reports a group in which something would not die', async () => {
     const group = openCgroups('host-1', place(['pids'])).create('77-1');
     // A file makes the folder stay, as a process that cannot be killed would.
     put('pids/skillbox-host-1/77-1/cgroup.procs', '\n');
-    expect(await group.remove()).toBe(false);
+    expect(await group.remove(300)).toBe(false);
   });
 });
 

@@ -36,8 +36,8 @@ export interface Cgroup {
   /** Of what runs now; version 1 forgets who has ended. */
   readCpuMs(): number;
   processes(): number[];
-  /** Kills what is left and removes the group; resolves to false when something would not die. */
-  remove(): Promise<boolean>;
+  /** Kills what is left and removes the group; resolves to false when something would not die in that time. */
+  remove(patienceMs?: number): Promise<boolean>;
 }
 
 export interface CgroupPlace {
@@ -138,10 +138,10 @@ function unifiedGroup(paths: Map<Controller, string>): Cgroup {
     readMemory: () => Number(readIfPresent(join(path, 'memory.current')) || 0),
     readCpuMs: () => Math.round(field(readIfPresent(join(path, 'cpu.stat')), 'usage_usec') / 1000),
     processes: () => readProcesses(path),
-    async remove() {
+    async remove(patienceMs) {
       if (!path) return true;
       writeIfPresent(join(path, 'cgroup.kill'), '1');
-      return removeGroups([path]);
+      return removeGroups([path], patienceMs);
     },
   };
 }
@@ -170,7 +170,7 @@ function legacyGroup(paths: Map<Controller, string>): Cgroup {
         .flatMap(readProcesses)
         .reduce((sum, pid) => sum + processCpuMs(pid), 0),
     processes: () => [...new Set(distinct.flatMap(readProcesses))],
-    remove: () => removeGroups(distinct),
+    remove: (patienceMs) => removeGroups(distinct, patienceMs),
   };
 }
 
@@ -271,14 +271,16 @@ function listGroups(parent: string): string[] {
     .map((entry) => entry.name);
 }
 
-async function removeGroups(paths: readonly string[]): Promise<boolean> {
-  for (let attempt = 0; attempt < 60; attempt += 1) {
+/** Who is killed still needs the processor to die, and gets no more of it than the group's quota on a busy machine. */
+async function removeGroups(paths: readonly string[], patienceMs = 20_000): Promise<boolean> {
+  const deadline = Date.now() + patienceMs;
+  for (let attempt = 0; ; attempt += 1) {
     const left = paths.filter((path) => !tryRemove(path));
     if (left.length === 0) return true;
+    if (Date.now() > deadline) return false;
     for (const pid of left.flatMap(readProcesses)) killQuietly(pid);
     await sleep(Math.min(2 + attempt * 3, 100));
   }
-  return false;
 }
 
 function tryRemove(path: string): boolean {

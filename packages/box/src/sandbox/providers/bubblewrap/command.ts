@@ -162,7 +162,7 @@ function rlimitWords({ ids, limits, cgroup }: OrderInput): string[] {
   return limitWords({
     ...baseLimits(limits.openFiles),
     fsize: limits.diskBytes,
-    // It counts everything of the uid, so it is exact only where the sandbox has a uid of its own; four for bubblewrap and the guest.
+    // It counts everything of the uid, so it is exact only where the sandbox has a uid of its own; four for launcher, bubblewrap and guest.
     ...(ids.kind === 'self' ? {} : { nproc: limits.processes + 4 }),
     ...(cgroup.memory ? {} : { data: limits.memoryBytes }),
   });

@@ -99,7 +99,7 @@ function createHandle(options: LivingOptions, disks: Disks, spec: SandboxSpec, f
     const record = disks.read(spec.id);
     if (!record) throw new BoxError('not_found', `The disk of sandbox ${spec.id} is not on this host.`);
     const { memoryBytes, processes, cpu } = spec.limits;
-    group().limit({ memoryBytes, processes: processes + 2, cpu });
+    group().limit({ memoryBytes, processes: processes + 3, cpu });
     const orders = livingOrders({
       ...{ ids, paths, diskUid, pidFile, limits: spec.limits, uid: record.uid, socket: socketPath },
       disk: disks.folder(spec.id),

@@ -84,8 +84,8 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     try {
       launched = launchers.take();
       const { memoryBytes, processes, cpu } = request.limits;
-      // Two more: bubblewrap, which waits outside, and the guest.
-      launched.cgroup.limit({ memoryBytes, processes: processes + 2, cpu });
+      // Three more: the launcher and bubblewrap, which wait outside, and the guest.
+      launched.cgroup.limit({ memoryBytes, processes: processes + 3, cpu });
       const cgroup = { memory: cgroups.available.has('memory'), pids: cgroups.available.has('pids') };
       const orders = launchOrders({ ids, uid, paths, skillFolder: request.skillFolder, limits: request.limits, cgroup });
       return await runOnce(launched, orders, request);
