@@ -20,14 +20,16 @@ const edit =
   (file: string) =>
   (find: string, replace: string): Edit => ({ file, find, replace });
 const command = edit(`${provider}/command.ts`);
-const seccomp = edit(`${provider}/seccomp.ts`);
+const shared = 'packages/box/src/sandbox/providers/guest';
+const seccomp = edit(`${shared}/seccomp.ts`);
 const runOnce = edit(`${provider}/run-once.ts`);
-const channel = edit(`${provider}/channel.ts`);
+const channel = edit(`${shared}/channel.ts`);
 const cgroup = edit(`${provider}/cgroup.ts`);
 const launcher = edit(`${provider}/launcher.ts`);
 const uids = edit(`${provider}/uids.ts`);
 const launch = edit('packages/box/native/launch.c');
-const guest = edit('packages/box/native/guest.c');
+const guest = edit('packages/box/native/guest-once.c');
+const guestMain = edit('packages/box/native/guest.c');
 const env = edit('packages/box/src/skills/env.ts');
 const records = edit('packages/box/src/executions/records.ts');
 
@@ -134,7 +136,7 @@ const files: Mutant[] = [
     'read-only scripts',
     'code-injection',
     'cannot change the files of its skill',
-    command(`'--ro-bind', \`\${stage}/skill\``, `'--bind', \`\${stage}/skill\``),
+    command(`'--ro-bind',\n  \`\${stage}/skill\``, `'--bind',\n  \`\${stage}/skill\``),
   ),
   mutant(
     'read-only root',
@@ -185,8 +187,8 @@ const files: Mutant[] = [
     'sees nothing of what operators put into /usr by hand',
     command('    ...hiddenFolders(extra),\n', ''),
   ),
-  mutant('noexec', 'executable-files', 'executes no program that it wrote', launch(' | MS_NOEXEC', '')),
-  mutant('noexec: libraries', 'executable-files', 'loads no library that it wrote', launch(' | MS_NOEXEC', '')),
+  mutant('noexec', 'executable-files', 'executes no program that it wrote', launch('next_number(), MS_NOEXEC)', 'next_number(), 0)')),
+  mutant('noexec: libraries', 'executable-files', 'loads no library that it wrote', launch('next_number(), MS_NOEXEC)', 'next_number(), 0)')),
 ];
 
 const environment: Mutant[] = [
@@ -202,7 +204,7 @@ const environment: Mutant[] = [
     'the environment of the program',
     'environment',
     'has only the variables of the contract and those of the caller',
-    guest(
+    guestMain(
       'execve(argv[0], argv, env);',
       'static char *more[200]; int n = 0; while (env[n] && n < 190) { more[n] = env[n]; n++; } more[n] = "SKILLBOX_EXTRA=1"; execve(argv[0], argv, more);',
     ),
@@ -239,7 +241,7 @@ const descriptors: Mutant[] = [
     'descriptor-leak',
     'inherits no descriptor that leaked into the server',
     launch('  close_from(CHANNEL + 1);\n', '  if (0) close_from(CHANNEL + 1);\n'),
-    guest('  syscall(SYS_close_range, 3, ~0U, 0);\n', ''),
+    guestMain('  close_from(3);\n', ''),
   ),
   secondLine(
     'descriptors closed by the launcher only',
@@ -252,20 +254,20 @@ const descriptors: Mutant[] = [
     'channel closed for programs (twice)',
     'descriptor-leak',
     'has three open descriptors: nothing, and two pipes',
-    guest('  syscall(SYS_close_range, 3, ~0U, 0);\n', ''),
-    guest('  fcntl(CHANNEL, F_SETFD, FD_CLOEXEC);\n', ''),
+    guestMain('  close_from(3);\n', ''),
+    guestMain('  fcntl(CHANNEL, F_SETFD, FD_CLOEXEC);\n', ''),
   ),
   mutant(
     'guest not dumpable',
     'ptrace',
     'opens nothing of pid 1 that would show or change it',
-    guest('  prctl(PR_SET_DUMPABLE, 0);\n', ''),
+    guestMain('  prctl(PR_SET_DUMPABLE, 0);\n', ''),
   ),
   mutant(
     'guest not dumpable: its descriptors',
     'descriptor-leak',
     'finds no descriptor to take from pid 1',
-    guest('  prctl(PR_SET_DUMPABLE, 0);\n', ''),
+    guestMain('  prctl(PR_SET_DUMPABLE, 0);\n', ''),
   ),
 ];
 
@@ -291,7 +293,7 @@ const filter: Mutant[] = [
     'namespace-escape',
     'makes no namespace with clone',
     noDisable,
-    seccomp('const namespaceFlags = 0x7e020080;', 'const namespaceFlags = 0;'),
+    seccomp('refuseBits: 0x7e020080', 'refuseBits: 0'),
   ),
   mutant(
     'filter: clone3',
@@ -312,25 +314,25 @@ const filter: Mutant[] = [
     'filter: TIOCSTI, TIOCLINUX',
     'terminal-injection',
     'types into no terminal with TIOCSTI or TIOCLINUX',
-    seccomp('const forbiddenIoctls = [0x5412, 0x541c];', 'const forbiddenIoctls: number[] = [];'),
+    seccomp('refuse: [0x5412, 0x541c]', 'refuse: []'),
   ),
   mutant(
     'filter: families of sockets',
     'network',
     'opens no socket that a network namespace does not bound',
-    seccomp('const socketFamilies = [1, 2, 10, 16];', 'const socketFamilies = [1, 2, 10, 16, 17, 40];'),
+    seccomp('allow: [1, 2, 10, 16]', 'allow: [1, 2, 10, 16, 17, 40]'),
   ),
   mutant(
     'filter: families of pairs',
     'network',
     'makes no pair of sockets but local ones',
-    seccomp('const pairFamilies = [1];', 'const pairFamilies = [1, 2, 10, 30, 40];'),
+    seccomp("'socketpair', argument: 0, allow: [1]", "'socketpair', argument: 0, allow: [1, 2, 10, 30, 40]"),
   ),
   mutant(
     'filter: personality',
     'syscalls',
     'keeps its personality',
-    seccomp('const personalities = [0, 0xffffffff];', 'const personalities = [0, 0xffffffff, 0x40000];'),
+    seccomp('allow: [0, 0xffffffff]', 'allow: [0, 0xffffffff, 0x40000]'),
   ),
   mutant(
     'filter: architecture',
@@ -396,17 +398,17 @@ const limits: Mutant[] = [
     'rlimit nproc',
     'fork-bomb',
     'cannot raise its limit of processes',
-    command("if (ids.kind !== 'self') values.nproc", "if (ids.kind === 'self') values.nproc"),
+    command("    ...(ids.kind === 'self' ? {} : { nproc: limits.processes + 4 }),\n    ...(cgroup.memory", '    ...(cgroup.memory'),
   ),
   ...[
     'core: 0',
-    'nofile: limits.openFiles',
+    'nofile: openFiles',
     'fsize: limits.diskBytes',
     'memlock: 64 * 1024',
     'msgqueue: 64 * 1024',
     'sigpending: 1024',
   ].map((line) =>
-    mutant(`rlimit ${line.split(':')[0]}`, 'rlimits', 'has limits of its own, soft and hard alike', command(`    ${line},\n`, '')),
+    mutant(`rlimit ${line.split(':')[0]}`, 'rlimits', 'has limits of its own, soft and hard alike', command(`  ${line},\n`, '')),
   ),
   mutant('size of the work area', 'disk-bomb', 'writes at most its bytes, wherever it writes', launch('size=%llu,', 'size=%llu0,')),
   mutant('inodes of the work area', 'disk-bomb', 'makes at most its number of files', launch('nr_inodes=%llu,', 'nr_inodes=%llu0,')),

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunLimits, RunResult } from '../../packages/box/src/sandbox/provider.ts';
-import { encodeFrame } from '../../packages/box/src/sandbox/providers/bubblewrap/channel.ts';
+import { encodeFrame } from '../../packages/box/src/sandbox/providers/guest/channel.ts';
 import type { Launched } from '../../packages/box/src/sandbox/providers/bubblewrap/launcher.ts';
 import { runOnce } from '../../packages/box/src/sandbox/providers/bubblewrap/run-once.ts';
 
@@ -234,6 +234,8 @@ async function speak(frames: readonly Buffer[], { close = false } = {}): Promise
       limit: () => undefined,
       readPeakMemory: () => 0,
       readOutOfMemoryKills: () => 0,
+      readMemory: () => 0,
+      readCpuMs: () => 0,
       processes: () => [],
       remove: async () => true,
     },

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { Execution } from '@skillbox/protocol';
 import type { RunRequest } from '../../packages/box/src/sandbox/provider.ts';
-import { type Architecture, syscalls } from '../../packages/box/src/sandbox/providers/bubblewrap/syscalls.ts';
+import { type Architecture, syscalls } from '../../packages/box/src/sandbox/providers/guest/syscalls.ts';
 import { probeSkill, startTestBox, type TestBox } from '../support/box.ts';
 
 export type Lang = 'python' | 'node' | 'bash';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Architecture, syscalls } from '../../packages/box/src/sandbox/providers/bubblewrap/syscalls.ts';
+import { type Architecture, syscalls } from '../../packages/box/src/sandbox/providers/guest/syscalls.ts';
 import { callNumber, type Inside, openInside } from './inside.ts';
 
 let inside: Inside;
