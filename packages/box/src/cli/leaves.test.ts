@@ -8,8 +8,6 @@ import { parseInvocation } from './program.ts';
 import { polished, withoutFace } from './remote.ts';
 
 const id = '7d4e1c1e-2a6b-4a7a-9f0e-3f5f3a0c9b11';
-const sandboxId = 'i0123456789abcdefghi';
-const snapshotId = 's0123456789abcdefghi';
 const nothing = () => undefined;
 
 describe('the commands of the shell', () => {
@@ -109,10 +107,4 @@ describe('flags', () => {
 /** As a shell splits them: quotes keep blanks together. */
 function shellWords(text: string): string[] {
   return [...text.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
-}
-
-/** Ids as their kind has them, for examples that say ID. */
-function withIds(call: string): string {
-  const own = call.startsWith('sandbox snapshot-delete') ? snapshotId : sandboxId;
-  return call.replace(/\bID\b/g, call.startsWith('sandbox ') ? own : id).replace(/\bSNAPSHOT\b/g, snapshotId);
 }
