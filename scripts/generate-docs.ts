@@ -3,14 +3,18 @@
 import { join } from 'node:path';
 import { renderCli } from './docs/cli.ts';
 import { renderConfiguration, renderEnvExample } from './docs/configuration.ts';
+import { renderE2b } from './docs/e2b.ts';
 import { type GeneratedFile, refresh } from './docs/generated-file.ts';
 import { renderManifest, renderManifestSchema } from './docs/manifest.ts';
+import { renderTemplates } from './docs/templates.ts';
 
 const files: readonly GeneratedFile[] = [
   { file: '.env.example', render: renderEnvExample },
   { file: 'docs/cli.md', render: renderCli },
   { file: 'docs/configuration.md', render: renderConfiguration },
+  { file: 'docs/e2b.md', render: renderE2b },
   { file: 'docs/manifest.md', render: renderManifest },
+  { file: 'docs/templates.md', render: renderTemplates },
   { file: 'docs/schema/skillbox.schema.json', render: renderManifestSchema },
 ];
 

@@ -11,7 +11,7 @@ export function renderManifestSchema(): string {
 export function renderManifest(): string {
   const { properties = {}, required = [] } = manifestJsonSchema();
   const top = Object.entries(properties) as [string, JsonSchema][];
-  const sections = top.filter(([, schema]) => schema.type === 'object');
+  const sections = top.filter(([name, schema]) => schema.type === 'object' && name !== 'templates');
   const findings = Object.entries(findingKinds).map(([name, { severity, meaning, fix }]) => [code(name), severity, meaning, fix]);
   return `${generatedNote}
 
@@ -80,6 +80,13 @@ tenants:
     storage: 2Gi
   # A tenant with the limits of the configuration.
   guests: {}
+
+# What sandboxes are made from, see docs/templates.md.
+templates:
+  analysis:
+    version: 1
+    resources:
+      memory: 4Gi
 `;
 
 type Entry = readonly [name: string, schema: JsonSchema];

@@ -59,6 +59,9 @@ describe('a command in the background', () => {
     await command.sendStdin('two\n');
     await sandbox.commands.closeStdin(command.pid);
     expect((await command.wait()).stdout).toBe('one\ntwo\nover\n');
+    const another = await sandbox.commands.run('cat', { background: true, stdin: true });
+    await another.closeStdin();
+    expect((await another.wait()).exitCode).toBe(0);
     expect(await sandbox.commands.list()).toEqual([]);
     await expect(sandbox.commands.sendStdin(command.pid, 'x')).rejects.toThrow(/not_found/);
   });
@@ -125,12 +128,36 @@ describe('a terminal', () => {
 });
 
 describe('git', () => {
-  it('works in the sandbox', async () => {
-    await sandbox.git.init('/home/user/repository', { initialBranch: 'main' });
-    await sandbox.git.configureUser('Agent', 'agent@example.com', { scope: 'local', path: '/home/user/repository' });
+  const path = '/home/user/repository';
+
+  it('keeps a history', async () => {
+    await sandbox.git.init(path, { initialBranch: 'main' });
+    await sandbox.git.configureUser('Agent', 'agent@example.com', { scope: 'local', path });
+    await sandbox.git.setConfig('pull.rebase', 'false', { scope: 'local', path });
+    expect(await sandbox.git.getConfig('user.name', { scope: 'local', path })).toBe('Agent');
     await sandbox.files.write('repository/a.txt', 'a');
-    await sandbox.git.add('/home/user/repository');
-    await sandbox.git.commit('/home/user/repository', 'first');
-    expect(await sandbox.git.status('/home/user/repository')).toMatchObject({ currentBranch: 'main', isClean: true });
+    await sandbox.git.add(path);
+    await sandbox.git.commit(path, 'first');
+    expect(await sandbox.git.status(path)).toMatchObject({ currentBranch: 'main', isClean: true });
+    await sandbox.files.write('repository/a.txt', 'changed');
+    await sandbox.git.restore(path, { paths: ['a.txt'] });
+    expect(await sandbox.files.read('repository/a.txt')).toBe('a');
+    await sandbox.files.write('repository/a.txt', 'changed again');
+    await sandbox.git.reset(path, { mode: 'hard' });
+    expect(await sandbox.files.read('repository/a.txt')).toBe('a');
+  });
+
+  it('has branches and remotes', async () => {
+    await sandbox.git.createBranch(path, 'feature');
+    await sandbox.git.checkoutBranch(path, 'main');
+    expect((await sandbox.git.branches(path)).branches).toEqual(['feature', 'main']);
+    await sandbox.git.deleteBranch(path, 'feature');
+    await sandbox.commands.run('git init --bare --initial-branch=main /home/user/bare.git');
+    await sandbox.git.remoteAdd(path, 'origin', '/home/user/bare.git');
+    expect(await sandbox.git.remoteGet(path, 'origin')).toBe('/home/user/bare.git');
+    await sandbox.git.push(path, { remote: 'origin', branch: 'main' });
+    await sandbox.git.clone('/home/user/bare.git', { path: '/home/user/clone' });
+    await sandbox.git.pull('/home/user/clone');
+    expect(await sandbox.files.read('clone/a.txt')).toBe('a');
   });
 });

@@ -78,6 +78,9 @@ describe('a sandbox', () => {
     await sandbox.connect({ timeoutMs: 1000 });
     expect((await woken.getInfo()).endAt.getTime() - Date.now()).toBeGreaterThan(180_000);
     expect(await Sandbox.pause(sandbox.sandboxId)).toBe(true);
+    await sandbox.connect();
+    expect(await sandbox.betaPause()).toBe(true);
+    expect(await Sandbox.betaPause(sandbox.sandboxId)).toBe(false);
     await woken.kill();
   });
 
@@ -123,8 +126,8 @@ describe('a sandbox', () => {
     expect(await sandbox.listSnapshots().nextItems()).toMatchObject([{ snapshotId: snapshot.snapshotId }]);
     expect(await Sandbox.listSnapshots({ sandboxId: copy.sandboxId }).nextItems()).toEqual([]);
     const named = await Sandbox.createSnapshot(sandbox.sandboxId);
-    const forks = await sandbox.fork({ count: 2 });
-    expect(forks).toHaveLength(2);
+    const forks = [...(await sandbox.fork({ count: 2 })), ...(await Sandbox.fork(sandbox.sandboxId))];
+    expect(forks).toHaveLength(3);
     for (const fork of forks) {
       if (!(fork instanceof Sandbox)) throw fork;
       expect(await fork.files.read('seed.txt')).toBe('later');
@@ -143,8 +146,8 @@ describe('a sandbox', () => {
     await expect(Sandbox.create({ timeoutMs: 10 ** 10 })).rejects.toThrow(/400/);
     const sandbox = await Sandbox.create();
     await expect(sandbox.updateNetwork({ allowOut: [] })).rejects.toThrow(/501/);
+    await expect(Sandbox.updateNetwork(sandbox.sandboxId, { allowOut: [] })).rejects.toThrow(/501/);
     await expect(sandbox.commands.run('id', { user: 'root' })).rejects.toThrow(/no user root/);
-    expect(sandbox.getHost(3000)).toBe(`3000-${sandbox.sandboxId}.box.example`);
     await sandbox.kill();
   });
 });
@@ -188,6 +191,7 @@ describe('keys and tokens', () => {
 
   it('the host name of a sandbox leads to its data plane', async () => {
     const sandbox = await Sandbox.create();
+    expect(sandbox.getHost(3000)).toBe(`3000-${sandbox.sandboxId}.box.example`);
     const { envdAccessToken } = sandbox as unknown as { envdAccessToken: string };
     const { request } = await import('node:http');
     const statusOf = (token: string): Promise<number | undefined> =>

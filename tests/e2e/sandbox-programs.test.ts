@@ -102,7 +102,11 @@ describe('exec', () => {
 
 describe('a program that nobody waits for', () => {
   it('is listed, followed, and resumed after the last event without loss or repeat', async () => {
-    const { status, body, headers } = await exec({ cmd: 'for i in 1 2 3 4; do echo line $i; sleep 0.1; done; exit 3', wait: false, tag: 'mine' });
+    const { status, body, headers } = await exec({
+      cmd: 'for i in 1 2 3 4; do echo line $i; sleep 0.1; done; exit 3',
+      wait: false,
+      tag: 'mine',
+    });
     expect(status).toBe(202);
     expect(headers.get('location')).toBe(`/v1/sandboxes/${id}/programs/${body.program_id}`);
     let first: OutputEvent | undefined;
@@ -164,7 +168,11 @@ describe('a terminal over WebSocket', () => {
     readonly closed: Promise<number>;
   }
 
-  function open(query: string, headers: Record<string, string> = { Authorization: `Bearer ${box.key}` }, protocols: string[] = []): Terminal {
+  function open(
+    query: string,
+    headers: Record<string, string> = { Authorization: `Bearer ${box.key}` },
+    protocols: string[] = [],
+  ): Terminal {
     const socket = new WebSocket(`${box.url.replace('http', 'ws')}/v1/sandboxes/${id}/pty?${query}`, protocols, { headers });
     const bytes: Buffer[] = [];
     const news: Terminal['news'] = [];
@@ -223,7 +231,9 @@ describe('a terminal over WebSocket', () => {
 
 it('an offer of another protocol is answered as if it had not been made', async () => {
   const { rawExchange } = await import('./wire.ts');
-  expect(await rawExchange(box.url, 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 [\s\S]*ok\n/);
+  expect(await rawExchange(box.url, 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n')).toMatch(
+    /^HTTP\/1\.1 200 [\s\S]*ok\n/,
+  );
 });
 
 it('metrics show now and, after a while of work, before', async () => {

@@ -217,6 +217,14 @@ describe.skipIf(!dockerIsInstalled())('a sandbox by docker', () => {
     await expect(engine.docker.getContainer(name).inspect()).rejects.toMatchObject({ statusCode: 404 });
   });
 
+  it('goes on after a server that died while it held it still for a snapshot', async () => {
+    const { handle, name, spec } = await create();
+    await run(handle, 'echo kept > file');
+    await engine.docker.getContainer(name).pause();
+    const again = open().open({}, spec);
+    expect(await run(again, 'cat file')).toBe('kept\n');
+  });
+
   it('works through a proxy on loopback, and not with an engine elsewhere', async () => {
     const proxy = await proxyTo(engine.socket);
     const through = open({}, { host: `tcp://127.0.0.1:${proxy.port}` });

@@ -8,6 +8,8 @@ import { createKeys, type Keys } from './access/keys.ts';
 import { createRateLimiter, type RateLimiter } from './access/rate.ts';
 import { createTenants, type Tenants } from './access/tenants.ts';
 import type { Config } from './config.ts';
+import { createLedger, type Ledger } from './credits/ledger.ts';
+import { createMeter } from './credits/meter.ts';
 import { createEvents, type Events } from './events/events.ts';
 import { createExecutions, type Executions } from './executions/executions.ts';
 import { createRecords, type Records } from './executions/records.ts';
@@ -24,6 +26,7 @@ import { createSandboxes } from './sandbox/create-sandboxes.ts';
 import type { Provider } from './sandbox/provider.ts';
 import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
 import type { Sandboxes } from './sandbox/sandboxes.ts';
+import { toTemplate } from './sandbox/template-definition.ts';
 import { createTemplates, type Templates } from './sandbox/templates.ts';
 import { openSecrets, type Secrets } from './secrets.ts';
 import { createSkillCache, type SkillCache } from './skills/cache.ts';
@@ -51,6 +54,7 @@ export interface Box {
   readonly records: Records;
   readonly executions: Executions;
   readonly templates: Templates;
+  readonly credits: Ledger;
   readonly sandboxes: Sandboxes;
   /** All artifacts of an execution as tar.gz. Here, and not in the command, so that the CLI does not load what only servers need. */
   packArtifacts(files: readonly Artifact[]): Readable;
@@ -108,12 +112,19 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   mkdirSync(spoolFolder, { recursive: true, mode: 0o700 });
   const parts = { blobs, cache, catalog, config, database, host, log, metrics, provider, records, secrets, slots, spoolFolder, tenants };
   const executions = createExecutions(parts);
-  const templates = createTemplates(database, []);
+  const templates = createTemplates(
+    database,
+    Object.entries(manifest.templates).map(([name, { version: number, ...definition }]) =>
+      toTemplate(name, number, 'manifest', definition),
+    ),
+  );
   const sandboxes = createSandboxes({
     ...{ database, events, host, log, secrets, templates },
+    meter: createMeter(database),
     providers: new Map([[provider.living.name, provider.living]]),
     tenantLimit: config.tenantSandboxes,
   });
+  const credits = createLedger(database);
   await ensureAdminKey(keys, adminKeyFile(config.stateRoot));
 
   let heartbeat: Heartbeat | undefined;
@@ -124,6 +135,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     ...{
       catalog,
       config,
+      credits,
       events,
       executions,
       host,

@@ -1,6 +1,7 @@
 /** Calls a box: any command of the registry by its HTTP face. Nothing here knows a particular command. */
 
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import type { Readable } from 'node:stream';
 import { BoxError, type ErrorCode, isErrorCode } from '@skillbox/protocol';
 import type { Command, StreamEvent } from '../commands/command.ts';
 import type { Connection } from './connection.ts';
@@ -82,6 +83,8 @@ interface WireRequest {
   /** With the query. */
   readonly path: string;
   readonly body: Buffer | undefined;
+  /** Instead of a body: as long as it takes. */
+  readonly stream?: Readable;
   readonly contentType: string;
 }
 
@@ -95,12 +98,17 @@ export function requestOf({ http }: Pick<Command, 'http'>, input: Record<string,
   });
   const { method } = http;
   if (http.upload) return { method, path, body: rest.archive as Buffer, contentType: 'application/zip' };
-  if (method !== 'GET' && method !== 'DELETE') {
+  const stream = http.raw && isStream(rest.body) ? rest.body : undefined;
+  if (stream) delete rest.body;
+  if (!stream && method !== 'GET' && method !== 'DELETE') {
     return { method, path, body: Buffer.from(JSON.stringify(rest)), contentType: 'application/json' };
   }
   const query = new URLSearchParams(Object.entries(rest).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
-  return { method, path: query.size > 0 ? `${path}?${query}` : path, body: undefined, contentType: '' };
+  const whole = query.size > 0 ? `${path}?${query}` : path;
+  return { method, path: whole, body: undefined, contentType: stream ? 'application/octet-stream' : '', ...(stream && { stream }) };
 }
+
+const isStream = (value: unknown): value is Readable => typeof (value as Readable | undefined)?.pipe === 'function';
 
 function pathDefault(name: string): string {
   if (name === 'version') return 'latest';
@@ -121,6 +129,7 @@ async function exchange(
     ...(tenant !== undefined && { 'X-Tenant-ID': tenant }),
     ...(options.idempotencyKey !== undefined && { 'Idempotency-Key': options.idempotencyKey }),
     ...(wire.body && { 'Content-Type': wire.contentType, 'Content-Length': String(wire.body.length) }),
+    ...(wire.stream && { 'Content-Type': wire.contentType }),
     ...more,
   };
   const target: RequestOptions = {
@@ -144,8 +153,18 @@ async function exchange(
     outgoing.on('error', (error: NodeJS.ErrnoException) => reject(unreachable(url, error)));
     if (silenceMs > 0) outgoing.setTimeout(silenceMs, () => outgoing.destroy(new Error(`no answer within ${silenceMs / 1000} s`)));
     // A server that refuses an upload answers before it has read all of it.
-    void writeBody(outgoing, wire.body, options.onUpload, () => answered);
+    if (wire.stream) writeStream(outgoing, wire.stream, reject);
+    else void writeBody(outgoing, wire.body, options.onUpload, () => answered);
   });
+}
+
+/** An answer that comes early ends the sending; only a source that cannot be read is a fault of this side. */
+function writeStream(outgoing: ClientRequest, stream: Readable, fail: (error: Error) => void): void {
+  stream.once('error', (error) => {
+    fail(error);
+    outgoing.destroy();
+  });
+  stream.pipe(outgoing);
 }
 
 async function writeBody(

@@ -25,6 +25,15 @@ export async function downloadArtifacts(
   return written;
 }
 
+/** One file, or a folder when there is no content, under `folder`; its name comes from a sandbox. */
+export async function writeInto(folder: string, path: string, mode: number, content?: AsyncIterable<Buffer>): Promise<void> {
+  requireSafe(path);
+  const root = await realpath(folder);
+  if (!content) return makeParents(root, path);
+  await makeParents(root, dirname(path));
+  await writeFile(root, path, (mode & 0o111) === 0 ? 0o644 : 0o755, content);
+}
+
 function requireSafe(path: string): void {
   const parts = path.split('/');
   if (!path.includes('\0') && parts.every((part) => part !== '' && part !== '.' && part !== '..')) return;
@@ -42,23 +51,31 @@ async function makeParents(root: string, parent: string): Promise<void> {
   }
 }
 
-/** Under another name at first, so that a broken download leaves the old file, and a link at the target is replaced, not followed. */
 async function writeOne(root: string, { path, size, sha256 }: Artifact, content: AsyncIterable<Buffer>): Promise<void> {
+  await writeFile(root, path, 0o644, checked(path, size, sha256, content));
+}
+
+async function* checked(path: string, size: number, sha256: string, content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  let received = 0;
+  for await (const chunk of content) {
+    received += chunk.length;
+    if (received > size) break;
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (received !== size || hash.digest('hex') !== sha256) throw new BoxError('unreachable', `${path} did not arrive whole. Try again.`);
+}
+
+/** Under another name at first, so that a broken download leaves the old file, and a link at the target is replaced, not followed. */
+async function writeFile(root: string, path: string, mode: number, content: AsyncIterable<Buffer>): Promise<void> {
   const target = join(root, path);
   const temporary = join(dirname(target), `.${basename(target).slice(0, 100)}.${randomBytes(6).toString('hex')}`);
-  const file = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o644);
+  const file = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, mode);
   try {
     const real = await readlink(`/proc/self/fd/${file.fd}`);
     if (!real.startsWith(root === sep ? root : root + sep)) throw refused(path, 'a folder on the way was replaced by a link');
-    const hash = createHash('sha256');
-    let received = 0;
-    for await (const chunk of content) {
-      received += chunk.length;
-      if (received > size) break;
-      hash.update(chunk);
-      await file.writeFile(chunk);
-    }
-    if (received !== size || hash.digest('hex') !== sha256) throw new BoxError('unreachable', `${path} did not arrive whole. Try again.`);
+    for await (const chunk of content) await file.writeFile(chunk);
     await file.close();
     await rename(temporary, target).catch((error: NodeJS.ErrnoException) => {
       throw error.code === 'EISDIR' || error.code === 'ENOTEMPTY' ? refused(path, `${target} is a folder`) : error;

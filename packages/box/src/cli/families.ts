@@ -4,6 +4,7 @@
 export const groups: readonly { readonly title: string; readonly words: readonly string[] }[] = [
   { title: 'The box', words: ['up', 'down', 'serve', 'health', 'doctor'] },
   { title: 'Skills', words: ['skill', 'run', 'exec'] },
+  { title: 'Sandboxes', words: ['sandbox', 'template'] },
   { title: 'Access', words: ['key', 'tenant', 'events'] },
   { title: 'More', words: ['config', 'completion', 'version'] },
 ];
@@ -12,7 +13,12 @@ export const groups: readonly { readonly title: string; readonly words: readonly
 export const familySummaries: Readonly<Record<string, string>> = {
   skill: 'Write, add, find and read skills',
   exec: 'Look at executions and stop them',
+  sandbox: 'Make sandboxes that live, use them, end them',
+  template: 'What sandboxes are made from',
   key: 'API keys',
   tenant: 'Tenants and their limits',
   config: 'Settings and the manifest',
 };
+
+/** Shorter words for the same. */
+export const familyAliases: Readonly<Record<string, string>> = { sandbox: 'sb' };

@@ -8,6 +8,8 @@ import { parseInvocation } from './program.ts';
 import { polished, withoutFace } from './remote.ts';
 
 const id = '7d4e1c1e-2a6b-4a7a-9f0e-3f5f3a0c9b11';
+const sandboxId = `i${'0'.repeat(19)}`;
+const snapshotId = `s${'0'.repeat(19)}`;
 const nothing = () => undefined;
 
 describe('the commands of the shell', () => {
@@ -32,7 +34,7 @@ describe('the commands of the shell', () => {
     expect(leaf.examples.length).toBeGreaterThan(0);
     for (const example of leaf.examples) {
       const [, call = ''] = /skillbox ([^)>]*)/.exec(example) ?? [];
-      const invocation = parseInvocation(shellWords(call.replace(/\bID\b/, id)), nothing);
+      const invocation = parseInvocation(shellWords(withIds(call)), nothing);
       expect(invocation?.leaf.words).toBe(leaf.words);
       expect(() => invocation && decode(leaf, invocation.given)).not.toThrow();
     }

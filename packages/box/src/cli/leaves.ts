@@ -4,6 +4,8 @@ import { localCommands } from '../commands/local/registry.ts';
 import { groups } from './families.ts';
 import type { Leaf } from './leaf.ts';
 import { remoteLeaves } from './remote.ts';
+import { cpLeaf } from './sandbox-cp.ts';
+import { shellLeaf } from './sandbox-shell.ts';
 
 const localLeaves: readonly Leaf[] = localCommands.map(({ name, summary, description, input, cli, run }) => ({
   ...{ name, summary, input, words: cli.words, args: cli.args ?? [], examples: cli.examples, remote: false },
@@ -16,4 +18,4 @@ const rank = (leaf: Leaf): number => {
   return all.indexOf(leaf.words.split(' ')[0] ?? '');
 };
 
-export const leaves: readonly Leaf[] = [...localLeaves, ...remoteLeaves].sort((one, other) => rank(one) - rank(other));
+export const leaves: readonly Leaf[] = [...localLeaves, ...remoteLeaves, shellLeaf, cpLeaf].sort((one, other) => rank(one) - rank(other));

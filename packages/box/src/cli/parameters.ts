@@ -33,7 +33,7 @@ interface FieldSchema {
 }
 
 export function parametersOf({ args, input }: Pick<Leaf, 'args' | 'input'>): Parameter[] {
-  const { properties = {} } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any', reused: 'inline' });
+  const { properties = {} } = z.toJSONSchema(z.object(input.shape), { io: 'input', unrepresentable: 'any', reused: 'inline' });
   const order = args.map(bare);
   const fields = [...order, ...Object.keys(input.shape).filter((field) => !order.includes(field))];
   return fields.map((field) => describe(field, properties[field] as FieldSchema, args, input.shape[field] as z.ZodType));

@@ -2,8 +2,9 @@
 
 import { BoxError } from '@skillbox/protocol';
 import { Argument, Command, type CommanderError, Option } from 'commander';
+import { z } from 'zod';
 import { version } from '../version.ts';
-import { familySummaries, groups } from './families.ts';
+import { familyAliases, familySummaries, groups } from './families.ts';
 import { type GlobalFlag, globalFlags } from './globals.ts';
 import { examplesText, formatHelp, subcommandTerm } from './help.ts';
 import type { Leaf } from './leaf.ts';
@@ -78,20 +79,21 @@ function addFamily(program: Command, word: string, making: Making): Command {
     .description(`${familySummaries[word] ?? ''}.`)
     .usage('<command> [flags]')
     .helpCommand(false);
+  if (familyAliases[word]) group.alias(familyAliases[word]);
   addGlobals(group, globalFlags, new Set());
   for (const leaf of family) addLeaf(group, leaf.words.split(' ')[1] ?? '', leaf, making);
   return group;
 }
 
 function addLeaf(parent: Command, name: string, leaf: Leaf, { argv, found }: Making): Command {
-  const args = leaf.args.map((arg) => (arg.endsWith('?') ? `[${arg.slice(0, -1)}]` : `<${arg}>`));
+  const args = leaf.args.map((arg) => argumentTerm(arg.replace(/\?$/, ''), !arg.endsWith('?'), isMany(leaf, arg)));
   const command = parent
     .command(name)
     .summary(leaf.summary)
     .description(describe(leaf))
     .usage([...args, '[flags]'].join(' '));
   // Flags of thirty commands take time to make; this call needs those of one.
-  if (!leaf.words.split(' ').every((word) => argv.includes(word))) {
+  if (!leaf.words.split(' ').every((word) => argv.includes(word) || argv.includes(familyAliases[word] ?? word))) {
     for (const arg of args) command.argument(arg);
     return command;
   }
@@ -114,9 +116,16 @@ function describe({ summary, description }: Leaf): string {
   return description ? `${summary}.\n\n${description}` : `${summary}.`;
 }
 
-function argumentOf({ name, required, description, choices }: Parameter): Argument {
+const argumentTerm = (name: string, required: boolean, many: boolean): string => {
+  const words = many ? `${name}...` : name;
+  return required ? `<${words}>` : `[${words}]`;
+};
+
+const isMany = ({ input }: Leaf, arg: string): boolean => input.shape[arg] instanceof z.ZodArray;
+
+function argumentOf({ name, kind, required, description, choices }: Parameter): Argument {
   const text = choices ? `${description}: ${choices.join(', ')}` : description;
-  return new Argument(required ? `<${name}>` : `[${name}]`, text);
+  return new Argument(argumentTerm(name, required, kind === 'list'), text);
 }
 
 function optionOf({ name, kind, on, placeholder, description, choices, fallback }: Parameter): Option {

@@ -9,6 +9,9 @@ import type { CliContext, Leaf, Outcome } from './leaf.ts';
 import { logsPolish } from './logs.ts';
 import { pushPolish } from './push.ts';
 import { runPolish } from './run.ts';
+import { execPolish, sandboxLogsPolish } from './sandbox-exec.ts';
+import { catPolish, watchPolish } from './sandbox-streams.ts';
+import { applyTemplatePolish } from './template.ts';
 import { viewOf } from './views.ts';
 
 /** What the CLI does with a command beyond flags in and a table out. */
@@ -24,7 +27,12 @@ export const polished: Readonly<Record<string, Polish>> = {
   'execution.files': filesPolish,
   'execution.logs': logsPolish,
   'skill.push': pushPolish,
+  'template.apply': applyTemplatePolish,
   'box.health': healthPolish,
+  'sandbox.exec': execPolish,
+  'sandbox.output': sandboxLogsPolish,
+  'sandbox.file.read': catPolish,
+  'sandbox.file.watch': watchPolish,
 };
 
 /** Commands without words in the shell, and where their work is done there. */
@@ -33,6 +41,11 @@ export const withoutFace: Readonly<Record<string, string>> = {
   'execution.archive': 'exec files --download writes the files themselves',
   'execution.file': 'run --download and exec files --download fetch with it',
   'box.ready': 'health shows it',
+  'sandbox.program': 'sandbox ps shows it',
+  'sandbox.stdin': 'sandbox exec --stdin writes with it',
+  'sandbox.stdin.close': 'sandbox exec --stdin ends with it',
+  'sandbox.resize': 'sandbox shell resizes by itself',
+  'sandbox.file.write': 'sandbox cp writes with it',
 };
 
 export const remoteLeaves: readonly Leaf[] = commands.flatMap((command) => (command.cli ? [leafOf(command, command.cli)] : []));

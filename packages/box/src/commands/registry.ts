@@ -2,6 +2,7 @@
 
 import { accessCommands } from './access.ts';
 import type { Command } from './command.ts';
+import { creditCommands } from './credits.ts';
 import { eventCommands } from './events.ts';
 import { executionCommands } from './executions.ts';
 import { sandboxFileCommands } from './sandbox-files.ts';
@@ -10,14 +11,17 @@ import { sandboxProgramCommands } from './sandbox-programs.ts';
 import { sandboxCommands } from './sandboxes.ts';
 import { skillCommands } from './skills.ts';
 import { statusCommands } from './status.ts';
+import { templateCommands } from './templates.ts';
 
 export const commands: readonly Command[] = [
   ...skillCommands,
   ...executionCommands,
   ...sandboxCommands,
+  ...templateCommands,
   ...sandboxProgramCommands,
   ...sandboxFileCommands,
   ...sandboxPortCommands,
+  ...creditCommands,
   ...accessCommands,
   ...eventCommands,
   ...statusCommands,

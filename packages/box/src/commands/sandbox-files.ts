@@ -78,7 +78,7 @@ export const sandboxFileCommands = [
     run: (context, { id, path, mode, append, new: mustBeNew, body }) =>
       withSandbox(context, id, async (handle) => {
         const options = { append, mustBeNew, ...(mode !== undefined && { mode: Number.parseInt(mode, 8) & 0o777 }) };
-        return entryBody(await handle.files.write(path, wholeBody(body), options));
+        return entryBody(await writeWhole(body, (content) => handle.files.write(path, content, options)));
       }),
   }),
 
@@ -207,16 +207,13 @@ async function* exactly(content: Readable, length: number): AsyncGenerator<Buffe
   throw new BoxError('sandbox_failed', 'The file became shorter while it was read.');
 }
 
-/** An upload that breaks off must not become a file; its connection still carries the answer when the sandbox gives up first. */
-function wholeBody(body: Readable): Readable {
-  const chunks = async function* (): AsyncGenerator<Buffer> {
-    try {
-      yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
-    } catch (cause) {
-      throw new BoxError('bad_request', 'The body ended before it was whole.', { cause });
-    }
-  };
-  return Readable.from(chunks(), { objectMode: false });
+/** An upload that breaks off must not become a file; one that the sandbox refuses leaves its connection to carry the answer. */
+async function writeWhole(body: Readable, write: (content: Readable) => Promise<FileEntry>): Promise<FileEntry> {
+  try {
+    return await write(Readable.from(body.iterator({ destroyOnReturn: false }), { objectMode: false }));
+  } catch (cause) {
+    throw body.errored ? new BoxError('bad_request', 'The body ended before it was whole.', { cause }) : cause;
+  }
 }
 
 async function* watched(events: AsyncIterable<WatchEvent>, over: () => void): AsyncGenerator<StreamEvent> {

@@ -1,6 +1,7 @@
 /** Programs in living sandboxes: started, watched, fed, signalled. */
 
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError, page, sandboxId, timestamp } from '@skillbox/protocol';
 import { z } from 'zod';
 import type { Program, ProgramInfo, SandboxHandle } from '../sandbox/living.ts';
@@ -20,6 +21,7 @@ import { parseDuration } from '../units.ts';
 import { type CommandContext, command, Reply, type StreamEvent } from './command.ts';
 import { queryFlag, rawBody, sandboxPath, withSandbox } from './sandbox-use.ts';
 
+const longestUnread = 60_000;
 const one = z.object({ id: sandboxId });
 const programNumber = z.coerce
   .number()
@@ -126,7 +128,7 @@ export const sandboxProgramCommands = [
       words: 'sandbox exec',
       args: ['id', 'command'],
       polished: true,
-      examples: ['skillbox sandbox exec ID -- python3 -c "print(6 * 7)"', 'skillbox sb exec ID --timeout 10s -- make test'],
+      examples: ['skillbox sandbox exec ID -- ls -la', 'skillbox sb exec ID --timeout 10s -- make test'],
     },
     run: (context, input) => withSandbox(context, input.id, (handle) => exec(context, handle, input)),
   }),
@@ -302,7 +304,20 @@ async function feedText(program: Program, text: string): Promise<void> {
 }
 
 async function feed(program: Program, body: Readable): Promise<void> {
-  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) await program.write(chunk);
+  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) await writePatiently(program, chunk);
+}
+
+/** A program that reads slowly makes the sender wait; one that reads nothing for long is given up. */
+async function writePatiently(program: Program, chunk: Buffer): Promise<void> {
+  const deadline = Date.now() + longestUnread;
+  for (;;) {
+    try {
+      return await program.write(chunk);
+    } catch (error) {
+      if (!(error instanceof BoxError) || error.code !== 'unavailable' || Date.now() > deadline) throw error;
+      await sleep(20);
+    }
+  }
 }
 
 function resultBody({ id, pid }: Program, result: ProgramResult | undefined, timedOut: boolean): z.input<typeof programResult> {

@@ -68,6 +68,10 @@ export const findingKinds = {
     'Copy what skills need to a folder of its own, such as /opt/data or /srv/data.',
   ),
   'manifest.repeated_item': warning('A list names the same thing twice.', 'Remove one of the two.'),
+  'manifest.template_contradicts': error(
+    'Two keys of a template contradict each other.',
+    'Change one of the two; docs/templates.md explains them.',
+  ),
   'manifest.slots_above_host': warning(
     'A tenant has more slots than this host runs executions at once.',
     'Lower slots, or raise SKILLBOX_MAX_CONCURRENT_EXECS.',

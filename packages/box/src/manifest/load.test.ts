@@ -195,6 +195,13 @@ const bad: Bad[] = [
   ].map(forbiddenPath),
   { code: 'manifest.repeated_item', text: paths('/opt/data', '/opt/data'), line: 5, fix: 'Remove one', mended: paths('/opt/data') },
   {
+    code: 'manifest.template_contradicts',
+    text: `${v1}templates:\n  ours:\n    ttl:\n      default: 2h\n      max: 1h\n`,
+    line: 5,
+    fix: 'Change one',
+    mended: `${v1}templates:\n  ours:\n    ttl:\n      default: 30m\n      max: 1h\n`,
+  },
+  {
     code: 'manifest.slots_above_host',
     text: tenant('acme', 'slots: 11'),
     line: 4,
@@ -232,7 +239,12 @@ describe('bad manifests', () => {
 
 describe('good manifests', () => {
   it('fills in defaults', () => {
-    expect(check(v1).manifest).toEqual({ version: 1, sandbox: { interpreters: {}, accept_missing: [], paths: [] }, tenants: {} });
+    expect(check(v1).manifest).toEqual({
+      version: 1,
+      sandbox: { interpreters: {}, accept_missing: [], paths: [] },
+      tenants: {},
+      templates: {},
+    });
   });
 
   it('turns sizes into bytes', () => {

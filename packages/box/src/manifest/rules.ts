@@ -2,6 +2,7 @@
 
 import { dirname, isAbsolute, normalize, sep } from 'node:path';
 import { languages } from '@skillbox/protocol';
+import { templateProblems } from '../sandbox/template-definition.ts';
 import type { FindingCode, Path, Problem } from './finding.ts';
 import type { HostFiles } from './host-files.ts';
 import { acceptableLayers, type Manifest } from './schema.ts';
@@ -96,6 +97,13 @@ export const rules: readonly Rule[] = [
           seen.add(item);
         }
       }
+    },
+  },
+  {
+    code: 'manifest.template_contradicts',
+    *check({ templates }) {
+      for (const [name, { version: _version, ...definition }] of Object.entries(templates))
+        for (const { path, message } of templateProblems(definition)) yield { path: ['templates', name, ...path], message };
     },
   },
   {

@@ -2,6 +2,7 @@
 
 import { tenantLimits, tenantPattern } from '@skillbox/protocol';
 import { z } from 'zod';
+import { templateDefinition, templatePattern } from '../sandbox/template-definition.ts';
 import { parseSize } from '../units.ts';
 
 /** What a sandbox consists of, by the names that doctor and accept_missing use. */
@@ -53,6 +54,10 @@ const tenant = z
   })
   .describe('Limits of one tenant; what is not named comes from the configuration');
 
+const template = templateDefinition.extend({
+  version: z.number().int().min(1).max(999_999).default(1).describe('Version of the template; raise it with every change'),
+});
+
 export const manifestSchema = z.strictObject({
   version: z.literal(1).describe('Version of this format'),
   name: z
@@ -67,6 +72,10 @@ export const manifestSchema = z.strictObject({
     // Without a prototype a tenant that is called constructor is not found where none is declared.
     .transform((declared): Record<string, z.output<typeof tenant>> => Object.assign(Object.create(null), declared))
     .describe('Tenants by name. Those declared here are read-only at run time'),
+  templates: z
+    .record(z.string().regex(templatePattern, 'expected lower-case letters, digits and dashes, up to 63'), template)
+    .default({})
+    .describe('Templates of sandboxes by name; one may replace what is built in. See docs/templates.md. Read-only at run time'),
 });
 
 /** Checked, with defaults filled in and sizes in bytes. */

@@ -1,6 +1,7 @@
 /** Templates by name: built in, declared in the manifest, or made over the API, where each change is a new version. */
 
 import { BoxError, type Template } from '@skillbox/protocol';
+import { schemaProblem } from '../skills/schema.ts';
 import type { Database } from '../store/database.ts';
 import { builtInTemplates } from './built-in-templates.ts';
 
@@ -53,6 +54,8 @@ export function createTemplates(database: Database, declared: readonly Template[
 
     async apply(template, createdBy) {
       refuseFixed(template.name);
+      const problem = template.inputs === null ? undefined : await schemaProblem(template.inputs);
+      if (problem) throw new BoxError('invalid_template', `/inputs: the JSON Schema ${problem.message}.`);
       for (let attempt = 1; ; attempt += 1) {
         const newest = await kysely
           .selectFrom('templates')

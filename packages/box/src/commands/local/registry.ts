@@ -5,5 +5,12 @@ import type { LocalCommand } from './command.ts';
 import { completionCommands } from './completion.ts';
 import { configCommands } from './config.ts';
 import { skillAuthorCommands } from './skills.ts';
+import { templateAuthorCommands } from './templates.ts';
 
-export const localCommands: readonly LocalCommand[] = [...boxCommands, ...skillAuthorCommands, ...configCommands, ...completionCommands];
+export const localCommands: readonly LocalCommand[] = [
+  ...boxCommands,
+  ...skillAuthorCommands,
+  ...templateAuthorCommands,
+  ...configCommands,
+  ...completionCommands,
+];

@@ -25,6 +25,8 @@ export interface Disks {
   create(sandbox: string, uid: number, snapshot: string | undefined): DiskRecord;
   read(sandbox: string): DiskRecord | undefined;
   all(): DiskRecord[];
+  /** Also what a crash left half made or half removed. */
+  names(): string[];
   /** Folder with upper/ and work/. */
   folder(sandbox: string): string;
   layerFolder(name: string): string;
@@ -68,7 +70,8 @@ export function openDisks(root: string, owned: boolean): Disks {
     makeOwned(join(folder(sandbox), 'upper'));
     makeOwned(join(folder(sandbox), 'work'));
   };
-  const all = (): DiskRecord[] => readdirSync(sandboxes).flatMap((name) => read(name) ?? []);
+  const names = (): string[] => readdirSync(sandboxes).filter((name) => safeName.test(name));
+  const all = (): DiskRecord[] => names().flatMap((name) => read(name) ?? []);
   const require = (sandbox: string): DiskRecord => {
     const record = read(sandbox);
     if (record) return record;
@@ -80,6 +83,7 @@ export function openDisks(root: string, owned: boolean): Disks {
     layerFolder,
     read,
     all,
+    names,
     create(sandbox, uid, snapshot) {
       if (snapshot !== undefined && !existsSync(layerFile(snapshot)))
         throw new BoxError('not_found', `There is no snapshot ${snapshot} on this host.`);

@@ -73,7 +73,7 @@ export function createLiving(options: LivingOptions): LivingProvider {
     },
     open: (_ref, spec) => handleFor(spec),
     async list() {
-      return disks.all().map(({ sandbox }) => ({ sandbox, ref: { folder: sandbox } }));
+      return disks.names().map((sandbox) => ({ sandbox, ref: { folder: sandbox } }));
     },
     removeSnapshot: (snapshot) => disks.removeSnapshot(snapshot),
     async close() {

@@ -32,6 +32,8 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
   const socketPath = join(folder, socketName);
   const lost = `The engine has no sandbox ${spec.id}.`;
   let starting: Promise<void> | undefined;
+  /** A server that died during a snapshot has left it held still, which shows only to whoever asks the engine. */
+  let mayBeHeld = true;
 
   /**
    * The folder is open to the inside only until the guest has made its socket, and before anything else runs. Afterwards
@@ -40,6 +42,8 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
   const launch = async (): Promise<void> => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const { State } = await ask(container.inspect(), lost);
+    if (State.Paused && mayBeHeld) await ask(container.unpause(), lost);
+    mayBeHeld = false;
     if (!State.Running) {
       rmSync(socketPath, { force: true });
       chmodSync(folder, 0o733);
@@ -69,18 +73,20 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
 
   const reach = (): Promise<Socket | undefined> => {
     // A server that died in the midst of a start has left it open.
-    if (existsSync(folder)) chmodSync(folder, 0o700);
+    if (!starting && existsSync(folder)) chmodSync(folder, 0o700);
     return connectTo(socketPath).catch(() => undefined);
   };
 
   const connect = async (): Promise<Socket> => {
-    const socket = starting ? undefined : await reach();
+    const socket = starting || mayBeHeld ? undefined : await reach();
     if (socket) return socket;
     starting ??= launch().finally(() => {
       starting = undefined;
     });
     await starting;
-    return connectTo(socketPath);
+    return connectTo(socketPath).catch((cause) => {
+      throw new BoxError('unavailable', 'The sandbox went away.', { cause });
+    });
   };
 
   const guest = createGuestClient(connect);
@@ -126,8 +132,9 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
     },
     async snapshot(name) {
       const { Config, State } = await ask(container.inspect(), lost);
+      mayBeHeld = false;
       // Held still meanwhile, so that the snapshot is one moment.
-      if (State.Running) await ask(container.pause(), lost);
+      if (State.Running && !State.Paused) await ask(container.pause(), lost);
       try {
         await homes.snapshot(spec, Config.Image, name);
       } finally {

@@ -1,0 +1,30 @@
+/** The CLI as a process of its own, from source. */
+
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+export interface CliResult {
+  readonly exit: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const root = join(import.meta.dirname, '../..');
+
+export function main(words: readonly string[], env: Record<string, string>, input = ''): Promise<CliResult> {
+  const script = ['scripts/run-ts.mjs', 'packages/box/src/cli/main.ts'].map((file) => join(root, file));
+  const child = spawn(process.execPath, [...script, ...words], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (bytes) => {
+    stdout += bytes;
+  });
+  child.stderr.on('data', (bytes) => {
+    stderr += bytes;
+  });
+  return new Promise((resolve) => child.on('close', (exit) => resolve({ exit, stdout, stderr })));
+}
