@@ -188,7 +188,12 @@ const files: Mutant[] = [
     command('    ...hiddenFolders(extra),\n', ''),
   ),
   mutant('noexec', 'executable-files', 'executes no program that it wrote', launch('next_number(), MS_NOEXEC)', 'next_number(), 0)')),
-  mutant('noexec: libraries', 'executable-files', 'loads no library that it wrote', launch('next_number(), MS_NOEXEC)', 'next_number(), 0)')),
+  mutant(
+    'noexec: libraries',
+    'executable-files',
+    'loads no library that it wrote',
+    launch('next_number(), MS_NOEXEC)', 'next_number(), 0)'),
+  ),
 ];
 
 const environment: Mutant[] = [
@@ -328,12 +333,7 @@ const filter: Mutant[] = [
     'makes no pair of sockets but local ones',
     seccomp("'socketpair', argument: 0, allow: [1]", "'socketpair', argument: 0, allow: [1, 2, 10, 30, 40]"),
   ),
-  mutant(
-    'filter: personality',
-    'syscalls',
-    'keeps its personality',
-    seccomp('allow: [0, 0xffffffff]', 'allow: [0, 0xffffffff, 0x40000]'),
-  ),
+  mutant('filter: personality', 'syscalls', 'keeps its personality', seccomp('allow: [0, 0xffffffff]', 'allow: [0, 0xffffffff, 0x40000]')),
   mutant(
     'filter: architecture',
     'syscalls',
@@ -400,15 +400,8 @@ const limits: Mutant[] = [
     'cannot raise its limit of processes',
     command("    ...(ids.kind === 'self' ? {} : { nproc: limits.processes + 4 }),\n    ...(cgroup.memory", '    ...(cgroup.memory'),
   ),
-  ...[
-    'core: 0',
-    'nofile: openFiles',
-    'fsize: limits.diskBytes',
-    'memlock: 64 * 1024',
-    'msgqueue: 64 * 1024',
-    'sigpending: 1024',
-  ].map((line) =>
-    mutant(`rlimit ${line.split(':')[0]}`, 'rlimits', 'has limits of its own, soft and hard alike', command(`  ${line},\n`, '')),
+  ...['core: 0', 'nofile: openFiles', 'fsize: limits.diskBytes', 'memlock: 64 * 1024', 'msgqueue: 64 * 1024', 'sigpending: 1024'].map(
+    (line) => mutant(`rlimit ${line.split(':')[0]}`, 'rlimits', 'has limits of its own, soft and hard alike', command(`  ${line},\n`, '')),
   ),
   mutant('size of the work area', 'disk-bomb', 'writes at most its bytes, wherever it writes', launch('size=%llu,', 'size=%llu0,')),
   mutant('inodes of the work area', 'disk-bomb', 'makes at most its number of files', launch('nr_inodes=%llu,', 'nr_inodes=%llu0,')),

@@ -82,7 +82,8 @@ function rows(prefix: string, schema: JsonSchema): string[][] {
 
 function kindOf(schema: JsonSchema): string {
   // Sizes and times are text or a number.
-  if (Array.isArray(schema.type) || schema.anyOf) return schema.description?.startsWith('Time') || schema.description?.startsWith('Longest') ? 'time' : 'size';
+  if (Array.isArray(schema.type) || schema.anyOf)
+    return schema.description?.startsWith('Time') || schema.description?.startsWith('Longest') ? 'time' : 'size';
   if (schema.enum) return schema.enum.map((value) => code(String(value))).join(', ');
   const kinds: Record<string, string> = {
     string: 'text',

@@ -6,9 +6,9 @@ import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunLimits, RunResult } from '../../packages/box/src/sandbox/provider.ts';
-import { encodeFrame } from '../../packages/box/src/sandbox/providers/guest/channel.ts';
 import type { Launched } from '../../packages/box/src/sandbox/providers/bubblewrap/launcher.ts';
 import { runOnce } from '../../packages/box/src/sandbox/providers/bubblewrap/run-once.ts';
+import { encodeFrame } from '../../packages/box/src/sandbox/providers/guest/channel.ts';
 
 const limits: RunLimits = {
   timeoutMs: 300,
