@@ -11,6 +11,8 @@ export interface Mutant {
   readonly edits: readonly Edit[];
   /** File in tests/security, and the title as its source has it. */
   readonly test: { readonly file: string; readonly title: string };
+  /** The test notices by never ending; for all others running out of time proves nothing. */
+  readonly hangs?: boolean;
   /** Set where the test must still pass, because of what it names: a second line that holds by itself. */
   readonly held?: string;
 }
@@ -38,6 +40,7 @@ const mutant = (layer: string, file: string, title: string, ...edits: Edit[]): M
   edits,
   test: { file: `${file}.test.ts`, title },
 });
+const hanging = (...args: Parameters<typeof mutant>): Mutant => ({ ...mutant(...args), hangs: true });
 const secondLine = (layer: string, held: string, file: string, title: string, ...edits: Edit[]): Mutant => ({
   ...mutant(layer, file, title, ...edits),
   held,
@@ -465,13 +468,13 @@ const ends: Mutant[] = [
     'has ended every process before the first file is read',
     guest('static void end_everything(void) {\n', 'static void end_everything(void) {\n  return;\n'),
   ),
-  mutant(
+  hanging(
     'end of all processes with the program',
     'daemons',
     'answers at the end of the program, not of its children, and leaves none of them',
     guest('static void end_everything(void) {\n', 'static void end_everything(void) {\n  while (waitpid(-1, NULL, 0) > 0) ;\n  return;\n'),
   ),
-  mutant(
+  hanging(
     'kill at the time limit',
     'daemons',
     'kills the whole tree at %s',
@@ -485,7 +488,7 @@ const ends: Mutant[] = [
     'kills the whole tree at %s',
     guest('if (signal == SIGKILL) kill(-1, SIGKILL);', 'if (signal == SIGKILL) ;'),
   ),
-  mutant(
+  hanging(
     'kill from outside when the guest does not answer',
     'hostile-guest',
     'is ended when it never says that it has ended',
@@ -527,7 +530,7 @@ const collection: Mutant[] = [
     'takes nothing when the folders themselves are links',
     guest('open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)', 'open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)'),
   ),
-  mutant(
+  hanging(
     'fifos not waited for (kind and O_NONBLOCK)',
     'planted-files',
     'does not follow, open or wait for a %s as output.json',
@@ -593,13 +596,13 @@ const host: Mutant[] = [
     'is ended for %s',
     runOnce("else if (!exit) throw new ProtocolViolation('files before the end of the program');\n      else if", 'else if'),
   ),
-  mutant(
+  hanging(
     'host: number of entries',
     'hostile-guest',
     'is ended for %s',
     runOnce('if (entries > limits.artifacts + 2)', 'if (entries > limits.artifacts + 2000)'),
   ),
-  mutant('host: sizes that are announced', 'hostile-guest', 'is ended for %s', runOnce('!entry || chunk.length > left ||', '!entry ||')),
+  hanging('host: sizes that are announced', 'hostile-guest', 'is ended for %s', runOnce('!entry || chunk.length > left ||', '!entry ||')),
   mutant(
     'host: number and size of files',
     'hostile-guest',
@@ -619,7 +622,7 @@ const host: Mutant[] = [
     'gets only numbers that a record can hold',
     channel('Math.min(Number(value), Number.MAX_SAFE_INTEGER)', 'Number(value)'),
   ),
-  mutant(
+  hanging(
     'host: a closed channel',
     'hostile-guest',
     'is ended when it closes the channel and lives on',

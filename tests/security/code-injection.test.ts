@@ -42,7 +42,7 @@ it('keeps what a run writes from the next one', async () => {
 it('cannot change the files of its skill', async () => {
   const attempts =
     'echo x >> scripts/main.sh; echo x > scripts/new; rm scripts/main.sh; mv scripts gone; chmod 777 scripts; rmdir scripts; ln -s /tmp scripts/link';
-  const { logs } = await inside.run('bash', `${attempts}; cat scripts/main.sh; ls scripts`);
+  const { logs } = await inside.run('bash', `exec 2>&1; ${attempts}; cat scripts/main.sh; ls scripts`);
   expect(logs).toContain('eval "$PROBE"\nSKILL.md\nmain.sh\n');
   expect(logs?.match(/Read-only file system|Device or resource busy/g)?.length).toBe(6);
   expect(await inside.bash('echo still')).toBe('still');

@@ -62,7 +62,7 @@ it('takes nothing when the folders themselves are links', async () => {
 it('makes no device and no hard link to a file that is not its own', async () => {
   const { logs } = await inside.run(
     'bash',
-    'cd out/files; mknod null c 1 3; mknod disk b 8 0; ln /etc/passwd hard; ln /usr/bin/bash hard; ln /sandbox/scripts/main.sh hard; ln /proc/self/environ hard; ls | wc -l',
+    'exec 2>&1; cd out/files; mknod null c 1 3; mknod disk b 8 0; ln /etc/passwd hard; ln /usr/bin/bash hard; ln /sandbox/scripts/main.sh hard; ln /proc/self/environ hard; ls | wc -l',
   );
   expect(logs?.match(/Operation not permitted|cross-device/gi)).toHaveLength(6);
   expect(logs?.trim().endsWith('0')).toBe(true);
