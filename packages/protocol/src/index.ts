@@ -1,4 +1,5 @@
 export * from './access.ts';
+export * from './credits.ts';
 export * from './errors.ts';
 export * from './events.ts';
 export * from './executions.ts';

@@ -2,6 +2,7 @@
 
 import { BoxError, type CreateSandbox, type Template } from '@skillbox/protocol';
 import type { Caller } from '../access/caller.ts';
+import type { Meter } from '../credits/meter.ts';
 import type { Events } from '../events/events.ts';
 import { encodeActor } from '../executions/records.ts';
 import type { Logger } from '../observe/log.ts';
@@ -17,7 +18,7 @@ import type { Capability } from './living.ts';
 import { createLocks } from './locks.ts';
 import { createReaper } from './reaper.ts';
 import { boxActor, createSandboxRecords, describe, templateOf } from './records.ts';
-import { closeUnfinished, compareWithProviders, failSandboxesOf } from './recovery.ts';
+import { closeUnfinished, compareWithProviders, endUnpaid, failSandboxesOf } from './recovery.ts';
 import { findCandidates, type Providers } from './routing.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import { createSnapshotRecords, describeSnapshot, lineageOf } from './snapshot-records.ts';
@@ -34,6 +35,7 @@ export interface SandboxParts {
   readonly providers: Providers;
   readonly templates: Templates;
   readonly secrets: Secrets;
+  readonly meter: Meter;
   /** Living sandboxes one tenant may have. */
   readonly tenantLimit: number;
 }
@@ -60,8 +62,8 @@ interface Making {
 }
 
 export function createSandboxes(parts: SandboxParts): HostedSandboxes {
-  const { database, events, host, log, providers, secrets, templates, tenantLimit } = parts;
-  const records = createSandboxRecords(database, events);
+  const { database, events, host, log, meter, providers, secrets, templates, tenantLimit } = parts;
+  const records = createSandboxRecords(database, events, meter);
   const snapshotRecords = createSnapshotRecords(database);
   const activity = createActivity();
   const locks = createLocks();
@@ -287,6 +289,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     async beat() {
       await closeUnfinished(recovery);
       await reaper.run();
+      await endUnpaid(recovery, await meter.renew(host));
     },
     hostGone: (gone) => failSandboxesOf(recovery, gone),
     stop: () => reaper.stop(),

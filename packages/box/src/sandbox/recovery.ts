@@ -64,6 +64,19 @@ export async function compareWithProviders(parts: RecoveryParts): Promise<void> 
   }
 }
 
+/** What cannot pay for its next hour. */
+export async function endUnpaid({ log, lifecycle, locks, records }: RecoveryParts, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    const row = await records.row(id);
+    if (!row || locks.isHeld(id)) continue;
+    try {
+      await locks.exclusive(id, () => lifecycle.end(row, boxActor, 'the credits of its tenant are used up'));
+    } catch (error) {
+      log.error({ sandbox: id, err: error }, 'a sandbox that cannot pay could not be ended; the next heartbeat tries again');
+    }
+  }
+}
+
 /** A host that is gone took the disks with it. */
 export async function failSandboxesOf({ lifecycle, records }: RecoveryParts, gone: string): Promise<void> {
   for (const row of await records.ofHost(gone, livingStates)) await lifecycle.fail(row, boxActor, `its host ${gone} is gone`);
