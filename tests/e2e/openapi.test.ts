@@ -178,6 +178,9 @@ describe('answers fit what the document says', () => {
     await expectFit('key.revoke', `/v1/keys/${key.id}`, { status: 200 });
     await expectFit('tenant.set', '/v1/tenants/acme', { body: { slots: 3 }, status: 200 });
     await expectFit('tenant.list', '/v1/tenants', { status: 200 });
+    await expectFit('credits.grant', '/v1/credits/grants', { body: { tenant: 'default', amount: 0.000001 }, status: 201 });
+    await expectFit('credits.show', '/v1/credits', { status: 200 });
+    await expectFit('credits.history', '/v1/credits/history', { status: 200 });
     await expectFit('event.list', '/v1/events', { status: 200 });
     await expectFit('event.list', '/v1/events?type=audit.&limit=1', { status: 200 });
     await expectFit('box.health', '/health', { status: 200 });
