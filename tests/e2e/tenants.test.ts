@@ -34,7 +34,7 @@ beforeAll(async () => {
     keyA,
   );
   const started = await box.json<Execution>('/v1/executions', {
-    body: { skill: 'private', env: { RUN: 'echo live; sleep 60' }, wait: false },
+    body: { skill: 'private', env: { RUN: 'echo live; sleep 290' }, timeout: '5m', wait: false },
     key: keyA,
   });
   running = started.body.execution_id;
@@ -235,13 +235,16 @@ const cases: Record<string, Case> = {
     absent: () => ({ query: `subject=execution:${randomUUID()}` }),
     outcome: 403,
   },
-  'credits.show': { theirs: () => ({}), absent: () => ({}), outcome: 'own' },
-  'credits.history': { theirs: () => ({}), absent: () => ({}), outcome: 'own', check: empty },
-  'credits.grant': {
-    theirs: () => posted({ tenant: 'tenant-a', amount: 1 }),
-    absent: () => posted({ tenant: 'nobodys', amount: 1 }),
-    outcome: 403,
+  'route.explain': {
+    theirs: () => ({ params: { name: 'canary' } }),
+    absent: () => ({ params: { name: 'canary' } }),
+    outcome: 'own',
+    check: (body) => expect(body).toMatchObject({ template: 'canary@1', route: [{ provider: 'bubblewrap', taken: true }] }),
   },
+  'host.inspect': { theirs: () => ({}), absent: () => ({}), outcome: 403 },
+  'host.stale': { theirs: () => ({}), absent: () => ({}), outcome: 403 },
+  'host.canary': { theirs: () => ({ options: { body: {} } }), absent: () => ({ options: { body: {} } }), outcome: 403 },
+  'host.reap': { theirs: () => ({ options: { body: {} } }), absent: () => ({ options: { body: {} } }), outcome: 403 },
   'box.health': { theirs: () => ({}), absent: () => ({}), outcome: 'public' },
   'box.ready': { theirs: () => ({}), absent: () => ({}), outcome: 'public' },
 };
