@@ -6,4 +6,5 @@ export * from './executions.ts';
 export * from './ids.ts';
 export * from './sandboxes.ts';
 export * from './skills.ts';
+export * from './telemetry.ts';
 export * from './wire.ts';

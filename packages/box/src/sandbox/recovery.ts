@@ -83,7 +83,7 @@ export async function failSandboxesOf({ lifecycle, records }: RecoveryParts, gon
 }
 
 /** Enough to tear it down. */
-function bareSpec(id: string, row: SandboxRow | undefined): SandboxSpec {
+export function bareSpec(id: string, row: SandboxRow | undefined): SandboxSpec {
   return {
     ...{ id, tenant: row?.tenant ?? '', network: 'none', env: {}, options: {} },
     limits: { memoryBytes: 2 ** 26, cpu: 1, processes: 16, openFiles: 1024, diskBytes: 2 ** 20, tmpBytes: 2 ** 20 },
