@@ -27,6 +27,7 @@ if [ "${1:-}" = test ]; then
   need curl curl
   need jq jq
   [ -e /usr/sbin/dockerd ] || need dockerd docker.io iptables
+  need /usr/sbin/sshd openssh-server openssh-client
 fi
 if [ ${#packages[@]} -gt 0 ]; then
   install="apt-get install -y --no-install-recommends ${packages[*]}"

@@ -9,6 +9,7 @@ const groups = {
   storage: 'Storage',
   limits: 'Limits of executions',
   tenants: 'Tenants and load',
+  providers: 'Providers of sandboxes',
   cli: 'Command line',
 } as const;
 
@@ -55,6 +56,7 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   tenantRate: 'tenants',
   tenantStorage: 'tenants',
   tenantSandboxes: 'tenants',
+  sshHosts: 'providers',
   serverUrl: 'cli',
   apiKey: 'cli',
   tenant: 'cli',

@@ -6,16 +6,29 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { LivingProvider, ProgramEvent, ProgramSpec, SandboxHandle, SandboxSpec } from '../../packages/box/src/sandbox/living.ts';
+import type {
+  LivingProvider,
+  ProgramEvent,
+  ProgramSpec,
+  ProviderRef,
+  SandboxHandle,
+  SandboxSpec,
+} from '../../packages/box/src/sandbox/living.ts';
 import { nativeProgram } from '../../packages/box/src/sandbox/providers/bubblewrap/files.ts';
 import { openBubblewrap } from '../../packages/box/src/sandbox/providers/bubblewrap/provider.ts';
 import { createDocker } from '../../packages/box/src/sandbox/providers/docker/provider.ts';
+import { createSsh } from '../../packages/box/src/sandbox/providers/ssh/provider.ts';
 import { dockerIsInstalled, startDocker } from '../support/docker.ts';
+import { sshdIsInstalled, startSshd } from '../support/sshd.ts';
 
 interface Opened {
   readonly provider: LivingProvider;
   /** What a template would say to it. */
   readonly options?: SandboxSpec['options'];
+  /** Default: none. */
+  readonly network?: SandboxSpec['network'];
+  /** What the inside calls /home/user, where that is a name for callers only. */
+  home?(ref: ProviderRef): string;
   /** As after a restart of the server: a second instance over the same state. */
   reopen(): Promise<Opened>;
   close(): Promise<void>;
@@ -24,8 +37,10 @@ interface Opened {
 const providers: Record<string, (folder: string) => Promise<Opened>> = {
   bubblewrap: openBubblewrapIn,
   ...(dockerIsInstalled() && { docker: openDockerIn }),
+  ...(sshdIsInstalled() && { ssh: openSshIn }),
 };
 if (!providers.docker) it.skip('docker: there is no engine', () => undefined);
+if (!providers.ssh) it.skip('ssh: there is no sshd', () => undefined);
 
 const limits = { memoryBytes: 512 * 2 ** 20, cpu: 2, processes: 64, openFiles: 1024, diskBytes: 256 * 2 ** 20, tmpBytes: 64 * 2 ** 20 };
 
@@ -53,26 +68,28 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
       id: `test${process.pid}x${serial}`,
       tenant: 'default',
       limits,
-      network: 'none',
+      network: opened.network ?? 'none',
       env: {},
       options: opened.options ?? {},
       ...more,
     };
   };
-  const create = async (more: Partial<SandboxSpec> = {}): Promise<{ spec: SandboxSpec; handle: SandboxHandle }> => {
+  const create = async (more: Partial<SandboxSpec> = {}): Promise<{ spec: SandboxSpec; ref: ProviderRef; handle: SandboxHandle }> => {
     const spec = specOf(more);
-    const handle = opened.provider.open(await opened.provider.provision(spec), spec);
+    const ref = await opened.provider.provision(spec);
+    const handle = opened.provider.open(ref, spec);
     made.push(handle);
-    return { spec, handle };
+    return { spec, ref, handle };
   };
 
   it('runs programs with true exit codes, signals, environment and folder', async () => {
-    const { handle } = await create({ env: { FROM_SANDBOX: 'yes' } });
+    const { handle, ref } = await create({ env: { FROM_SANDBOX: 'yes' } });
+    const home = opened.home?.(ref) ?? '/home/user';
     await handle.waitReady(AbortSignal.timeout(10_000));
     const result = await sh(handle, 'echo $FROM_SANDBOX $FROM_PROGRAM; pwd; echo problem >&2; exit 7', {
       env: { PATH: '/usr/bin:/bin', FROM_PROGRAM: 'too' },
     });
-    expect(result).toEqual({ stdout: 'yes too\n/home/user\n', stderr: 'problem\n', exitCode: 7, signal: null });
+    expect(result).toEqual({ stdout: `yes too\n${home}\n`, stderr: 'problem\n', exitCode: 7, signal: null });
     expect(await sh(handle, 'kill -TERM $$')).toMatchObject({ exitCode: null, signal: 'SIGTERM' });
     expect(await sh(handle, 'nosuchcommand')).toMatchObject({ exitCode: 127 });
   });
@@ -99,13 +116,13 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
   });
 
   it('keeps a program and its output when nobody listens, and through a restart of the server', async () => {
-    const { spec: sandbox, handle } = await create();
+    const { spec: sandbox, ref, handle } = await create();
     const program = await handle.start(spec('for i in 1 2 3 4 5; do echo line $i; sleep 0.1; done; exit 3'));
     const first = await program.events[Symbol.asyncIterator]().next();
     const seen = (first.value as { number: number }).number;
     program.detach();
     const again = await opened.reopen();
-    const reached = again.provider.open({ folder: sandbox.id }, sandbox);
+    const reached = again.provider.open(ref, sandbox);
     const joined = await reached.join(program.id, seen);
     const rest = await outcome(joined.events);
     expect(rest.stdout).toBe('line 2\nline 3\nline 4\nline 5\n');
@@ -218,6 +235,10 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
 
   it('snapshots and forks the disk, running or not, and the forks are apart', async () => {
     const { handle } = await create();
+    if (!opened.provider.capabilities.has('snapshot')) {
+      await expect(handle.snapshot('none')).rejects.toMatchObject({ code: 'capability_missing' });
+      return;
+    }
     await sh(handle, 'echo one > file; mkdir d; echo x > d/x');
     const running = `snap${process.pid}a${serial}`;
     await handle.snapshot(running);
@@ -294,4 +315,21 @@ async function openDockerIn(folder: string): Promise<Opened> {
     return { provider, options: { image }, reopen: async () => instance(), close: () => provider.close() };
   };
   return { ...instance(), close: stop };
+}
+
+async function openSshIn(): Promise<Opened> {
+  const { host, stop } = await startSshd();
+  const instance = (): Opened => {
+    const provider = createSsh({ hosts: [host], owner: `contract-${process.pid}`, guestProgram: nativeProgram('guest') });
+    const home = ({ folder }: ProviderRef): string => `${folder}/home`;
+    return { provider, network: 'full', home, reopen: async () => instance(), close: () => provider.close() };
+  };
+  const first = instance();
+  return {
+    ...first,
+    async close() {
+      await first.close();
+      await stop();
+    },
+  };
 }

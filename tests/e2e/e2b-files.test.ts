@@ -1,6 +1,7 @@
 /** E2B's own SDK against a box: files, watching, signed addresses. */
 
 import { createHash } from 'node:crypto';
+import { request } from 'node:http';
 import { FileNotFoundError, type FilesystemEvent, InvalidArgumentError, NotFoundError, Sandbox } from 'e2b';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useE2bBox } from './e2b-box.ts';
@@ -70,6 +71,25 @@ describe('reading and writing', () => {
     await expect(sandbox.files.read('/tmp')).rejects.toThrow(InvalidArgumentError);
     await expect(sandbox.files.write('a', 'b', { metadata: { who: 'me' } })).rejects.toThrow(/501.*metadata/);
     await expect(sandbox.files.write('/etc/passwd', 'x')).rejects.toThrow();
+  });
+});
+
+describe('an upload that goes wrong', () => {
+  it('leaves nothing, whether it is cut off or not what it says', async () => {
+    const headers = { 'Content-Type': 'application/octet-stream' };
+    const cutOff = request(await sandbox.uploadUrl('half'), { method: 'POST', headers: { ...headers, 'Content-Length': 1_000_000 } });
+    const gone = new Promise((resolve) => cutOff.once('error', resolve));
+    cutOff.write(Buffer.alloc(1000));
+    setTimeout(() => cutOff.destroy(), 200);
+    await gone;
+    const url = await sandbox.uploadUrl('broken');
+    const broken = await fetch(url, { method: 'POST', body: 'not gzip', headers: { ...headers, 'Content-Encoding': 'gzip' } });
+    expect([broken.status, await broken.json()]).toMatchObject([400, { code: 400 }]);
+    const unknown = await fetch(url, { method: 'POST', body: 'x', headers: { ...headers, 'Content-Encoding': 'br' } });
+    expect(unknown.status).toBe(415);
+    const form = await fetch(url, { method: 'POST', body: '--XX\r\n', headers: { 'Content-Type': 'multipart/form-data; boundary=XX' } });
+    expect(form.status).toBe(400);
+    await expect.poll(async () => (await sandbox.commands.run('ls -A | grep -e half -e broken || true')).stdout).toBe('');
   });
 });
 

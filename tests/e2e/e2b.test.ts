@@ -214,15 +214,23 @@ describe('a busy tenant', () => {
   });
   afterAll(() => slow.stop());
 
-  it('is told so as RateLimitError', async () => {
+  it('is told so as RateLimitError, by both planes', async () => {
     const before = { ...process.env };
     Object.assign(process.env, e2bEnv(slow));
-    const list = (): Promise<unknown> => Sandbox.list({ requestTimeoutMs: 500 }).nextItems();
-    const answers = await Promise.allSettled([list(), list(), list(), list()]);
+    const sandbox = await Sandbox.create({ requestTimeoutMs: 900 });
+    const asks = [
+      ...[1, 2, 3].map(() => Sandbox.list({ requestTimeoutMs: 900 }).nextItems()),
+      ...[1, 2].map(() => sandbox.files.read('nothing')),
+      ...[1, 2].map(() => sandbox.files.exists('nothing')),
+      ...[1, 2].map(() => sandbox.commands.run('true')),
+    ];
+    const answers = await Promise.allSettled(asks);
     Object.assign(process.env, before);
-    const refusals = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
-    expect(refusals.length).toBeGreaterThan(0);
-    for (const refusal of refusals) expect(refusal).toBeInstanceOf(RateLimitError);
+    const refusals = answers.filter((answer) => answer.status === 'rejected' && answer.reason instanceof RateLimitError);
+    // One more may pass, whichever comes first.
+    expect(refusals.length).toBeGreaterThanOrEqual(asks.length - 1);
+    const admin = { tenant: 'default', actor: { kind: 'adm', id: 'test' }, scopes: ['admin'] } as const;
+    await slow.box.sandboxes.destroy(admin, sandbox.sandboxId);
   });
 });
 

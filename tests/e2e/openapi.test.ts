@@ -178,6 +178,16 @@ describe('answers fit what the document says', () => {
     await expectFit('key.revoke', `/v1/keys/${key.id}`, { status: 200 });
     await expectFit('tenant.set', '/v1/tenants/acme', { body: { slots: 3 }, status: 200 });
     await expectFit('tenant.list', '/v1/tenants', { status: 200 });
+    await expectFit('credits.grant', '/v1/credits/grants', { body: { tenant: 'default', amount: 0.000001 }, status: 201 });
+    await expectFit('route.explain', '/v1/templates/burst/route', { status: 200 });
+    await expectFit('route.explain', '/v1/templates/vm-attach/route', { status: 200 });
+    await expectFit('host.inspect', '/v1/host', { status: 200 });
+    await expectFit('host.canary', '/v1/host/canary', { body: {}, status: 200 });
+    await expectFit('host.inspect', '/v1/host', { status: 200 });
+    await expectFit('host.stale', '/v1/host/stale', { status: 200 });
+    await expectFit('host.reap', '/v1/host/reap', { body: { dry_run: true }, status: 200 });
+    await expectFit('credits.show', '/v1/credits', { status: 200 });
+    await expectFit('credits.history', '/v1/credits/history', { status: 200 });
     await expectFit('event.list', '/v1/events', { status: 200 });
     await expectFit('event.list', '/v1/events?type=audit.&limit=1', { status: 200 });
     await expectFit('box.health', '/health', { status: 200 });

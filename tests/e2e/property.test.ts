@@ -20,6 +20,10 @@ let box: TestBox;
 let agent: Agent;
 let zip: Buffer;
 let executionId: string;
+let sandboxId: string;
+/** Paused, forked, ended and recreated by the requests. */
+let spareId: string;
+let snapshotId: string;
 let expiredKey: string;
 
 beforeAll(async () => {
@@ -35,9 +39,17 @@ beforeAll(async () => {
   await box.push(echoSkill());
   executionId = (await box.run('echo', { input: 1 })).execution_id;
   expiredKey = await box.newKey('prop', ['skills:read']);
+  sandboxId = (await box.json<{ id: string }>('/v1/sandboxes', { body: { template: 'base' } })).body.id;
+  spareId = (await box.json<{ id: string }>('/v1/sandboxes', { body: { template: 'base' } })).body.id;
+  snapshotId = (await box.json<{ id: string }>(`/v1/sandboxes/${spareId}/snapshots`, { body: {} })).body.id;
+  await box.request(`/v1/sandboxes/${sandboxId}/files?path=a.txt`, { method: 'PUT', body: 'x' });
+  // Program 1 has ended, program 2 has a terminal and goes on.
+  await box.json(`/v1/sandboxes/${sandboxId}/programs`, { body: { cmd: 'echo 1' } });
+  await box.json(`/v1/sandboxes/${sandboxId}/programs`, { body: { cmd: 'sleep 600', pty: {}, wait: false } });
 });
 afterAll(async () => {
   agent.destroy();
+  await box.request(`/v1/sandboxes/${sandboxId}`, { method: 'DELETE' });
   await box.stop();
 });
 
@@ -58,6 +70,12 @@ function send({ method, path, headers, body }: Sent): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(box.url);
     const request = httpRequest({ hostname, port, method, path, headers, agent }, (response) => {
+      // Some streams do not end by themselves.
+      if (String(response.headers['content-type']).startsWith('text/event-stream') && method !== 'HEAD') {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: '' });
+        response.destroy();
+        return;
+      }
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () =>
@@ -156,12 +174,28 @@ const goodParams = (command: Command): Record<string, fc.Arbitrary<string>> => {
   const spare = command.name === 'skill.delete' ? fc.constantFrom('pushed', 'absent') : fc.constantFrom('echo', 'pushed', 'absent');
   return {
     // Nobody must change the limits of the tenant that does the asking.
-    name: command.name.startsWith('tenant') ? fc.constantFrom('prop', 'acme') : spare,
+    name: command.name.startsWith('tenant')
+      ? fc.constantFrom('prop', 'acme')
+      : command.name === 'template.show'
+        ? fc.constantFrom('base', 'base@1', 'absent')
+        : spare,
     version,
-    id: command.name.startsWith('key') ? fc.constantFrom('key_0123456789abcdef', 'key_x') : fc.constant(0).map(() => executionId),
+    id: goodId(command),
+    program: fc.constantFrom(command.name === 'sandbox.output' ? '1' : '2', '2', '99', '0', '-1', '1e3'),
+    port: fc.constantFrom('8000', '0', '65536', '80x'),
     path: fc.constantFrom('a.txt', 'a/b', '.', '..'),
   };
 };
+
+const lifecycle = /^sandbox\.(get|destroy|recreate|ttl|pause|resume|snapshot|restore|fork|events)$/;
+
+function goodId({ name }: Command): fc.Arbitrary<string> {
+  if (name.startsWith('key')) return fc.constantFrom('key_0123456789abcdef', 'key_x');
+  if (name.startsWith('snapshot')) return fc.constantFrom(`s${'0'.repeat(19)}`, 's');
+  if (lifecycle.test(name)) return fc.constant(0).map(() => spareId);
+  if (name.startsWith('sandbox')) return fc.constant(0).map(() => sandboxId);
+  return fc.constant(0).map(() => executionId);
+}
 
 const goodQuery: Record<string, fc.Arbitrary<string>> = {
   limit: fc.constantFrom('1', '50', '500', '501', '0', '1.5', '1e2', ''),
@@ -179,6 +213,15 @@ const goodQuery: Record<string, fc.Arbitrary<string>> = {
       .map((parts) => Buffer.from(JSON.stringify(parts)).toString('base64url')),
   ),
   q: oddText,
+  path: fc.constantFrom('a.txt', 'a.txt', '.', '..', '/', '/etc/passwd', '/dev/null', '/proc/self/mem', 'missing', '\0', 'x'.repeat(5000)),
+  offset: fc.constantFrom('0', '1', '-1', '99999999999999999999'),
+  depth: fc.constantFrom('1', '3', '0', '65'),
+  mode: fc.constantFrom('644', '9', '0000', '77777'),
+  append: fc.constantFrom('true', 'false', '1'),
+  new: fc.constantFrom('true', 'false', ''),
+  follow: fc.constantFrom('true', 'false', 'x'),
+  encoding: fc.constantFrom('text', 'base64', 'utf16'),
+  recursive: fc.constantFrom('true', 'false', 'x'),
   type: fc.constantFrom('audit.', 'execution.finished', 'a'.repeat(200), '%', '_', '\0'),
   subject: fc.constantFrom('execution:1', 'execution:', ':', 'a:b:c', 'execution:\0'),
   since: fc.constantFrom(
@@ -235,6 +278,49 @@ const goodBody: Record<string, fc.Arbitrary<unknown>> = {
     },
     { requiredKeys: ['skill'] },
   ),
+  'sandbox.exec': fc.record(
+    {
+      cmd: fc.constantFrom('true', 'echo x', 'exit 3', 'a\0b', ''),
+      env: fc.dictionary(fc.oneof(fc.constantFrom('A', 'PATH'), oddText), oddText, { maxKeys: 2 }),
+      cwd: fc.constantFrom('/tmp', 'missing', '..', '\0'),
+      user: fc.constantFrom('user', 'root'),
+      stdin: fc.oneof(fc.boolean(), oddText),
+      timeout: fc.constantFrom('1s', 1, 0, -1, 'x', 1e9),
+      wait: fc.constant(false),
+      tag: oddText,
+    },
+    { requiredKeys: ['cmd', 'wait'] },
+  ),
+  'sandbox.stdin': fc.record({ data: oddText, encoding: fc.constantFrom('text', 'base64', 'x') }, { requiredKeys: ['data'] }),
+  'sandbox.signal': fc.record({ signal: fc.constantFrom('CONT', 'SIGCONT', 18, 'odd', -1, 1e9, 0) }),
+  'sandbox.resize': fc.record({ cols: fc.constantFrom(80, 0, 1001, 'x'), rows: fc.constantFrom(24, 24, -1) }),
+  'sandbox.file.mkdir': fc.record({ path: fc.oneof(fc.uuid(), oddText) }),
+  'sandbox.file.move': fc.record({ from: fc.constantFrom('a.txt', 'missing'), to: fc.constantFrom('a.txt', '/usr/x', 'missing/x', '\0') }),
+  'sandbox.create': fc.record(
+    {
+      template: fc.constantFrom('base', 'canary', 'canary@1', 'canary@9', 'vm-attach', 'compose-e2e', 'nobodys'),
+      labels: fc.dictionary(oddText, oddText, { maxKeys: 3 }),
+      env: fc.dictionary(fc.oneof(fc.constantFrom('A', 'PATH'), oddText), oddText, { maxKeys: 3 }),
+      ttl: fc.oneof(fc.constantFrom('1s', '10m', '0s', '999999999h', 'x', 0, -1, 1e-9), fc.double()),
+      on_expiry: fc.constantFrom('destroy', 'pause', 'x'),
+      snapshot: fc.constantFrom(`s${'0'.repeat(19)}`, 'x'),
+      inputs: fc.dictionary(oddText, strangeValue, { maxKeys: 3 }),
+    },
+    { requiredKeys: [] },
+  ),
+  'sandbox.ttl': fc.record({ ttl: fc.oneof(fc.constantFrom('10m', '0s', '1e9h', '25h', 0, 1e7), fc.double()) }),
+  'sandbox.restore': fc.constant(0).chain(() => fc.record({ snapshot: fc.constantFrom(snapshotId, `s${'0'.repeat(19)}`, 'x') })),
+  'sandbox.fork': fc.record({ count: fc.constantFrom(1, 0, 33, 1.5), ttl: fc.constantFrom('1m', '0s', '99h') }, { requiredKeys: [] }),
+  'template.apply': fc.record(
+    {
+      providers: fc.array(fc.constantFrom('bubblewrap', 'x', ''), { maxLength: 2 }),
+      resources: fc.record({ memory: fc.oneof(fc.constantFrom('1Gi', '1Q', -1), fc.double()) }, { requiredKeys: [] }),
+      ttl: fc.record({ default: fc.constantFrom('1h', '2h', 0), max: fc.constantFrom('1h', 'x') }, { requiredKeys: [] }),
+      inputs: fc.oneof(fc.constantFrom({ type: 'object' }, { type: 'odd' }, { pattern: '(' }), strangeValue),
+      setup: fc.array(oddText, { maxLength: 2 }),
+    },
+    { requiredKeys: [] },
+  ),
   'key.create': fc.record(
     {
       name: oddText,
@@ -244,6 +330,14 @@ const goodBody: Record<string, fc.Arbitrary<unknown>> = {
       expires_in: fc.constantFrom('1ms', '24h', '999999999h', '1y', '-1s'),
     },
     { requiredKeys: [] },
+  ),
+  'credits.grant': fc.record(
+    {
+      tenant: fc.constantFrom('prop', 'A b'),
+      amount: fc.oneof(fc.constantFrom(1e-300, 1e-6, 1, 1e9, 1e10), fc.double()),
+      note: oddText,
+    },
+    { requiredKeys: ['tenant', 'amount'] },
   ),
   'tenant.set': fc.record(
     {
@@ -384,7 +478,7 @@ it.each(commands.map((command) => [`${command.http.method} ${command.http.path}`
   // Otherwise the generators have drifted away from what the route takes; a busy machine may not get far enough to tell.
   if (asked < perCommand.numRuns / 2) return;
   expect([...reached].some((status) => status >= 400)).toBe(true);
-  const neverGood = command.http.path === '/v1/keys/:id' || command.name === 'execution.delete';
+  const neverGood = ['/v1/keys/:id', '/v1/snapshots/:id'].includes(command.http.path) || command.name === 'execution.delete';
   if (!neverGood) expect([...reached].some((status) => status < 300)).toBe(true);
 });
 

@@ -198,7 +198,7 @@ print('swapped')
 });
 
 describe('sandbox cp', () => {
-  it('carries folders both ways, and follows no link out of either', { timeout: 60_000 }, async () => {
+  it('carries folders both ways, and follows no link out of either', { timeout: 180_000 }, async () => {
     const { main } = await import('./cli-process.ts');
     const folder = mkdtempSync(join(tmpdir(), 'cp-'));
     mkdirSync(join(folder, 'src', 'deep'), { recursive: true });

@@ -1,10 +1,12 @@
 /** What holds a sandbox by docker back: as the engine tells it of a live one, and as the inside finds it. */
 
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { type AddressInfo, connect as connectSocket, createServer } from 'node:net';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createServer, request as forward } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Dockerode from 'dockerode';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { LivingProvider, SandboxHandle, SandboxSpec } from '../../packages/box/src/sandbox/living.ts';
 import { nativeProgram } from '../../packages/box/src/sandbox/providers/bubblewrap/files.ts';
@@ -225,14 +227,30 @@ describe.skipIf(!dockerIsInstalled())('a sandbox by docker', () => {
     expect(await run(again, 'cat file')).toBe('kept\n');
   });
 
-  it('works through a proxy on loopback, and not with an engine elsewhere', async () => {
-    const proxy = await proxyTo(engine.socket);
+  it('lives its whole life through a proxy that lets through what the docs list', async () => {
+    const proxy = await startProxy(engine.socket);
     const through = open({}, { host: `tcp://127.0.0.1:${proxy.port}` });
     expect(await through.health()).toMatchObject({ healthy: true });
-    const { handle } = await create(through);
-    expect(await run(handle, 'echo through')).toBe('through\n');
+    const { handle, spec } = await create(through);
+    expect(await run(handle, 'echo one > file; cat file')).toBe('one\n');
+    expect((await handle.metrics()).memoryBytes).toBeGreaterThan(0);
+    await handle.snapshot('proxied');
+    await handle.pause();
+    const fork = specOf({ snapshot: 'proxied' });
+    const forked = through.open(await through.provision(fork), fork);
+    expect(await run(forked, 'cat file')).toBe('one\n');
+    expect((await through.list()).map(({ sandbox }) => sandbox).sort()).toEqual([spec.id, fork.id].sort());
+    await forked.teardown();
     await handle.teardown();
+    await through.removeSnapshot('proxied');
+    expect(proxy.refused).toEqual([]);
+    expect([...proxy.unused]).toEqual([]);
+    await expect(new Dockerode({ host: '127.0.0.1', port: proxy.port }).listNetworks()).rejects.toMatchObject({ statusCode: 403 });
+    made.length = 0;
     proxy.close();
+  });
+
+  it('is not made by an engine on another machine', () => {
     expect(() => open({}, { host: 'tcp://engine.example:2375' })).toThrow(expect.objectContaining({ code: 'config_invalid' }));
   });
 
@@ -277,14 +295,32 @@ function whatIsSet(given: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => !isEmpty(value)));
 }
 
-async function proxyTo(path: string): Promise<{ port: number; close(): void }> {
-  const server = createServer((client) => {
-    const upstream = connectSocket({ path });
-    client.pipe(upstream).pipe(client);
-    client.on('error', () => upstream.destroy());
-    upstream.on('error', () => client.destroy());
+async function startProxy(socketPath: string) {
+  const [, list = ''] = /```\n(GET [^`]+)```/.exec(readFileSync(new URL('../../docs/providers/docker.md', import.meta.url), 'utf8')) ?? [];
+  const rules = list.trim().split('\n');
+  const unused = new Set(rules);
+  const refused: string[] = [];
+  const matches = (rule: string, asked: string): boolean => new RegExp(`^${rule.replaceAll('*', '[^?]+')}$`).test(asked);
+  const server = createServer((request, response) => {
+    const { method, url = '', headers } = request;
+    // The most particular rule: /containers/json is not one container.
+    const rule = rules
+      .filter((one) => matches(one, `${method} ${url.replace(/\?.*/, '')}`))
+      .sort((one, other) => other.length - one.length)[0];
+    if (!rule) {
+      refused.push(`${method} ${url}`);
+      response.writeHead(403).end();
+      return;
+    }
+    unused.delete(rule);
+    const upstream = forward({ socketPath, method, path: url, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    upstream.on('error', () => response.destroy());
+    request.pipe(upstream);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
+  return { port: (server.address() as AddressInfo).port, refused, unused, close: () => void server.close() };
 }

@@ -49,28 +49,29 @@ export async function startDocker(): Promise<TestDocker> {
   };
   // Also when a test file ends without its afterAll.
   process.once('exit', kill);
-  const docker = new Dockerode({ socketPath: socket });
-  await untilReady(docker, server, log);
-  await importImage(docker, folder);
-  return {
-    socket,
-    image,
-    docker,
-    async stop() {
-      process.off('exit', kill);
-      const exited = server.exitCode === null ? once(server, 'exit') : undefined;
-      server.kill('SIGTERM');
-      await exited;
-      rmSync(folder, { recursive: true, force: true });
-    },
+  const stop = async (): Promise<void> => {
+    process.off('exit', kill);
+    const exited = server.exitCode === null ? once(server, 'exit') : undefined;
+    server.kill('SIGTERM');
+    await exited;
+    rmSync(folder, { recursive: true, force: true });
   };
+  const docker = new Dockerode({ socketPath: socket });
+  try {
+    await untilReady(docker, server, log);
+    await importImage(docker, folder);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { socket, image, docker, stop };
 }
 
 /** No bridge and no firewall rules: nothing here has a network. It dies with this process, however that ends. */
 function launch(folder: string, socket: string, log: string): ChildProcess {
   const file = openSync(log, 'w');
   const server = spawn(
-    'setpriv',
+    '/usr/bin/setpriv',
     [
       ...['--pdeathsig', 'TERM', findProgram('dockerd') ?? 'dockerd'],
       ...['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec'), '--pidfile', join(folder, 'pid')],
@@ -110,7 +111,7 @@ async function importImage(docker: Dockerode, folder: string): Promise<void> {
 function stageRoot(root: string): void {
   for (const folder of ['usr/bin', 'usr/lib', 'usr/lib64', 'etc', 'proc', 'sys', 'dev']) mkdirSync(join(root, folder), { recursive: true });
   for (const name of ['bin', 'lib', 'lib64']) symlinkSync(`usr/${name}`, join(root, name));
-  const coreutils = execFileSync('dpkg', ['-L', 'coreutils'], { encoding: 'utf8' });
+  const coreutils = execFileSync('/usr/bin/dpkg', ['-L', 'coreutils'], { encoding: 'utf8' });
   const tools = [...coreutils.matchAll(/^(?:\/usr)?\/bin\/(\S+)$/gm)].map(([, name = '']) => name);
   const programs = ['bash', 'python3', 'grep', ...tools].map((name) => `/usr/bin/${name}`);
   const standard = execFileSync('/usr/bin/python3', ['-c', 'import sysconfig; print(sysconfig.get_path("stdlib"))'], {

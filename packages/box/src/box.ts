@@ -25,6 +25,7 @@ import { writePrivateFile } from './private-file.ts';
 import { createSandboxes } from './sandbox/create-sandboxes.ts';
 import type { Provider } from './sandbox/provider.ts';
 import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
+import { configuredProviders } from './sandbox/providers/configured.ts';
 import type { Sandboxes } from './sandbox/sandboxes.ts';
 import { toTemplate } from './sandbox/template-definition.ts';
 import { createTemplates, type Templates } from './sandbox/templates.ts';
@@ -118,10 +119,11 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       toTemplate(name, number, 'manifest', definition),
     ),
   );
+  const configured = configuredProviders(config, host);
   const sandboxes = createSandboxes({
     ...{ database, events, host, log, secrets, templates },
     meter: createMeter(database),
-    providers: new Map([[provider.living.name, provider.living]]),
+    providers: new Map([provider.living, ...configured].map((one) => [one.name, one])),
     tenantLimit: config.tenantSandboxes,
   });
   const credits = createLedger(database);
@@ -193,6 +195,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       stopListening?.();
       await sandboxes.stop();
       await heartbeat?.stop();
+      for (const one of configured) await one.close();
       await provider.close();
       await store.close();
       lock.release();

@@ -112,6 +112,11 @@ export const settings = {
   ),
   tenantStorage: setting('SKILLBOX_TENANT_STORAGE', size('5Gi'), 'Bytes of skills, artifacts and logs one tenant may keep.'),
   tenantSandboxes: setting('SKILLBOX_TENANT_SANDBOXES', count(100), 'Living sandboxes one tenant may have; then 429.'),
+  sshHosts: setting(
+    'SKILLBOX_SSH_HOSTS',
+    z.string().optional(),
+    'File that names the machines which the ssh provider may use (docs/providers/ssh.md). Default: none, and no such provider.',
+  ),
   drainTimeout: setting('SKILLBOX_DRAIN_TIMEOUT', time('20s'), 'How long a stopping server lets running executions finish.'),
   leaseTtl: setting(
     'SKILLBOX_LEASE_TTL',

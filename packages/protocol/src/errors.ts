@@ -19,6 +19,11 @@ export const errorKinds = {
   invalid_json: kind(400, 2, 'Send a body that is valid JSON, with Content-Type: application/json.'),
   invalid_cursor: kind(400, 2, 'Use next_cursor of the previous page unchanged, or leave cursor out.'),
   unauthorized: kind(401, 3, 'Send Authorization: Bearer <key>. The local admin key is in .skillbox-state/admin.key.'),
+  insufficient_credits: kind(
+    402,
+    3,
+    'Destroy sandboxes that are no longer needed, or ask an administrator for credits: skillbox credits grant.',
+  ),
   forbidden: kind(403, 3, 'Use a key that has the scope, or ask an administrator for one: skillbox key create.'),
   tenant_mismatch: kind(403, 3, 'Leave X-Tenant-ID (or -t) out: the tenant comes from the key.'),
   link_expired: kind(403, 3, 'Read the execution again: it carries a fresh link.'),

@@ -4,7 +4,7 @@
 export const groups: readonly { readonly title: string; readonly words: readonly string[] }[] = [
   { title: 'The box', words: ['up', 'down', 'serve', 'health', 'doctor'] },
   { title: 'Skills', words: ['skill', 'run', 'exec'] },
-  { title: 'Sandboxes', words: ['sandbox', 'template'] },
+  { title: 'Sandboxes', words: ['sandbox', 'template', 'route', 'credits', 'inspect', 'reap'] },
   { title: 'Access', words: ['key', 'tenant', 'events'] },
   { title: 'More', words: ['config', 'completion', 'version'] },
 ];
@@ -15,6 +15,9 @@ export const familySummaries: Readonly<Record<string, string>> = {
   exec: 'Look at executions and stop them',
   sandbox: 'Make sandboxes that live, use them, end them',
   template: 'What sandboxes are made from',
+  route: 'Where a sandbox would be made',
+  inspect: 'The machine, its sandboxes and providers, and what is left over',
+  credits: 'What a tenant can pay for sandboxes with, and what it paid',
   key: 'API keys',
   tenant: 'Tenants and their limits',
   config: 'Settings and the manifest',

@@ -101,3 +101,9 @@ describe('flags', () => {
 function shellWords(text: string): string[] {
   return [...text.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
 }
+
+/** Ids as their kind has them, for examples that say ID. */
+function withIds(call: string): string {
+  const own = call.startsWith('sandbox snapshot-delete') ? snapshotId : sandboxId;
+  return call.replace(/\bID\b/g, /^(sandbox|sb) /.test(call) ? own : id).replace(/\bSNAPSHOT\b/g, snapshotId);
+}

@@ -39,6 +39,8 @@ const views: Record<string, View> = {
   'execution.cancel': (record: Execution, io) => executionView(record, io, { logs: false }),
   'execution.delete': (_nothing, _io, { id }) => `Deleted ${id}.`,
   'execution.files': (page: Page<Artifact>, io) => list(page, artifactColumns, io, 'This execution left no artifacts.'),
+  'sandbox.programs': (page: Page<ProgramRow>, io) => list(page, programColumns, io, 'Nothing was started in it.'),
+  'sandbox.preview': ({ url }: { url: string }) => url,
   'key.create': createdKeyView,
   'key.list': (page: Page<ApiKey>, io) => list(page, keyColumns, io, 'No keys.'),
   'key.revoke': (key: ApiKey) => `Revoked ${key.id} (${oneLine(key.name)}). It does not work any more.`,
@@ -86,6 +88,24 @@ const artifactColumns: Column<Artifact>[] = [
   column('PATH', (file) => file.path, { tone: () => 'bold' }),
   column('SIZE', (file) => formatSize(file.size), right),
   column('SHA-256', (file) => file.sha256),
+];
+
+interface ProgramRow {
+  readonly program_id: number;
+  readonly pid: number;
+  readonly argv: readonly string[];
+  readonly started_at: string;
+  readonly ended: boolean;
+  readonly exit_code: number | null;
+  readonly signal: string | null;
+}
+
+const programColumns: Column<ProgramRow>[] = [
+  column('PROGRAM', (program) => String(program.program_id), right),
+  column('PID', (program) => String(program.pid), right),
+  column('STATE', ({ ended, exit_code, signal }) => (ended ? `ended: ${signal ?? exit_code}` : 'runs')),
+  column('STARTED', (program) => ago(program.started_at)),
+  column('COMMAND', (program) => oneLine(program.argv.join(' '))),
 ];
 
 const keyColumns: Column<ApiKey>[] = [

@@ -11,6 +11,7 @@ import { sandboxProgramCommands } from './sandbox-programs.ts';
 import { sandboxCommands } from './sandboxes.ts';
 import { skillCommands } from './skills.ts';
 import { statusCommands } from './status.ts';
+import { telemetryCommands } from './telemetry.ts';
 import { templateCommands } from './templates.ts';
 
 export const commands: readonly Command[] = [
@@ -22,6 +23,7 @@ export const commands: readonly Command[] = [
   ...sandboxFileCommands,
   ...sandboxPortCommands,
   ...creditCommands,
+  ...telemetryCommands,
   ...accessCommands,
   ...eventCommands,
   ...statusCommands,

@@ -177,10 +177,12 @@ export const sandboxFileCommands = [
       const stop = new AbortController();
       try {
         const events = await handle.files.watch(path, { recursive, signal: AbortSignal.any([signal, stop.signal]) });
-        return watched(events, () => {
+        const release = (): void => {
           stop.abort();
           done();
-        });
+        };
+        signal.addEventListener('abort', release, { once: true });
+        return watched(events, release);
       } catch (error) {
         done();
         throw error;

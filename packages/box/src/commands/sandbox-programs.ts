@@ -366,20 +366,19 @@ async function* upTo(program: Program, last: number, after: number): AsyncGenera
   }
 }
 
-/** Lets go of the sandbox when the stream ends or its reader is gone. */
-async function* stream(
-  program: Program,
-  events: AsyncIterable<StreamEvent>,
-  signal: AbortSignal,
-  done: () => void,
-): AsyncGenerator<StreamEvent> {
-  const stop = (): void => program.detach();
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    yield* events;
-  } finally {
-    signal.removeEventListener('abort', stop);
+/** Lets go of the sandbox when the stream ends or its reader is gone, be it before the first event. */
+function stream(program: Program, events: AsyncIterable<StreamEvent>, signal: AbortSignal, done: () => void): AsyncGenerator<StreamEvent> {
+  const release = (): void => {
     program.detach();
     done();
-  }
+  };
+  signal.addEventListener('abort', release, { once: true });
+  return (async function* () {
+    try {
+      yield* events;
+    } finally {
+      signal.removeEventListener('abort', release);
+      release();
+    }
+  })();
 }

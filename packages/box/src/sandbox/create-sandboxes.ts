@@ -2,6 +2,7 @@
 
 import { BoxError, type CreateSandbox, type Template } from '@skillbox/protocol';
 import type { Caller } from '../access/caller.ts';
+import type { Meter } from '../credits/meter.ts';
 import type { Events } from '../events/events.ts';
 import { encodeActor } from '../executions/records.ts';
 import type { Logger } from '../observe/log.ts';
@@ -17,12 +18,14 @@ import type { Capability } from './living.ts';
 import { createLocks } from './locks.ts';
 import { createReaper } from './reaper.ts';
 import { boxActor, createSandboxRecords, describe, templateOf } from './records.ts';
-import { closeUnfinished, compareWithProviders, failSandboxesOf } from './recovery.ts';
-import { findCandidates, type Providers } from './routing.ts';
+import { closeUnfinished, compareWithProviders, endUnpaid, failSandboxesOf } from './recovery.ts';
+import { explainRoute, findCandidates, type Providers, type Wanted } from './routing.ts';
 import type { Sandboxes } from './sandboxes.ts';
+import { runSetup } from './setup.ts';
 import { createSnapshotRecords, describeSnapshot, lineageOf } from './snapshot-records.ts';
 import { createSnapshots } from './snapshots.ts';
 import { handleOf, type SealedRequest, sealRequest, unsealRequest } from './spec.ts';
+import { canaryTenant, createTelemetry } from './telemetry.ts';
 import type { Templates } from './templates.ts';
 import { checkTtl, latestExpiry, ttlOf } from './ttl.ts';
 
@@ -34,6 +37,7 @@ export interface SandboxParts {
   readonly providers: Providers;
   readonly templates: Templates;
   readonly secrets: Secrets;
+  readonly meter: Meter;
   /** Living sandboxes one tenant may have. */
   readonly tenantLimit: number;
 }
@@ -59,9 +63,11 @@ interface Making {
   readonly snapshot?: { readonly id: string; readonly provider: string; readonly lineage: readonly string[] };
 }
 
+const canaryEveryMs = 10 * 60_000;
+
 export function createSandboxes(parts: SandboxParts): HostedSandboxes {
-  const { database, events, host, log, providers, secrets, templates, tenantLimit } = parts;
-  const records = createSandboxRecords(database, events);
+  const { database, events, host, log, meter, providers, secrets, templates, tenantLimit } = parts;
+  const records = createSandboxRecords(database, events, meter);
   const snapshotRecords = createSnapshotRecords(database);
   const activity = createActivity();
   const locks = createLocks();
@@ -89,14 +95,15 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   const change = <T>(caller: Caller, id: string, work: (row: SandboxRow) => Promise<T>): Promise<T> =>
     locks.exclusive(id, async () => work(await ownRow(caller.tenant, id)));
 
-  const candidatesFor = (caller: Caller, template: Template, onExpiry: string, only?: string) => {
+  const wantedBy = (caller: Caller, template: Template, onExpiry: string, only?: string): Wanted => {
     const trusted = caller.scopes.includes('admin');
     if (template.admin_only && !trusted) throw new BoxError('forbidden', `The template ${template.name} is for administrators.`);
     const capabilities: Capability[] = ['exec'];
     if (template.idle.action === 'pause' || onExpiry === 'pause') capabilities.push('pause');
     if (only !== undefined) capabilities.push('snapshot');
-    return findCandidates(providers, { template, capabilities, trusted, ...(only !== undefined && { only }) });
+    return { template, capabilities, trusted, ...(only !== undefined && { only }) };
   };
+  const candidatesFor = async (...wanted: Parameters<typeof wantedBy>) => findCandidates(providers, wantedBy(...wanted));
 
   const make = async (caller: Caller, { template, labels, request, onExpiry, snapshot }: Making): Promise<SandboxRow> => {
     const candidates = await candidatesFor(caller, template, onExpiry, snapshot?.provider);
@@ -155,8 +162,39 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     activity.raiseProgramId(row.id, Math.max(0, ...programs.map(({ id }) => id)));
   };
 
+  const closeAndExpire = async (): Promise<void> => {
+    await closeUnfinished(recovery);
+    await reaper.run();
+  };
+  const canaryCaller: Caller = { tenant: canaryTenant, actor: boxActor, scopes: ['admin'] };
+  const telemetry = createTelemetry({
+    ...{ database, events, host, log, locks, providers, records, enforce: closeAndExpire },
+    canary: {
+      create: async () => (await create(canaryCaller, { template: 'canary', labels: {}, env: {}, inputs: {} })).id,
+      exec: async (id) => {
+        const row = await ownRow(canaryTenant, id);
+        await runSetup(handleOf(providers, secrets, row), ['true'], () => activity.nextProgramId(id));
+      },
+      destroy: async (id) => {
+        await change(canaryCaller, id, (row) => lifecycle.end(row, boxActor, 'the canary is done'));
+      },
+    },
+  });
+  let canaryTimer: NodeJS.Timeout | undefined;
+
   return {
     create: async (caller, request) => describe(await create(caller, request)),
+
+    async explain(caller, name) {
+      const template = await templates.resolve(name);
+      return {
+        template: `${template.name}@${template.version}`,
+        price_per_hour: template.price_per_hour,
+        route: await explainRoute(providers, wantedBy(caller, template, 'destroy')),
+      };
+    },
+    telemetry,
+
     get: async (tenant, id) => describe(await rowOf(tenant, id)),
     list: (filter) => records.list(filter),
 
@@ -283,13 +321,22 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       await compareWithProviders(recovery);
       await snapshots.sweep();
       reaper.start();
+      clearInterval(canaryTimer);
+      canaryTimer = setInterval(
+        () => void telemetry.runCanary().catch((error: Error) => log.error({ err: error }, 'the canary could not be recorded')),
+        canaryEveryMs,
+      );
+      canaryTimer.unref();
     },
     async beat() {
-      await closeUnfinished(recovery);
-      await reaper.run();
+      await closeAndExpire();
+      await endUnpaid(recovery, await meter.renew(host));
     },
     hostGone: (gone) => failSandboxesOf(recovery, gone),
-    stop: () => reaper.stop(),
+    async stop() {
+      clearInterval(canaryTimer);
+      await reaper.stop();
+    },
   };
 }
 

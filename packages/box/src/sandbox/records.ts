@@ -3,6 +3,7 @@
 import { BoxError, type Page, type Sandbox, type SandboxState, type Template } from '@skillbox/protocol';
 import { type Kysely, sql } from 'kysely';
 import type { Caller } from '../access/caller.ts';
+import type { Meter } from '../credits/meter.ts';
 import type { Events } from '../events/events.ts';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';
 import type { Database } from '../store/database.ts';
@@ -48,8 +49,16 @@ export interface SandboxRecords {
   noteUses(uses: ReadonlyMap<string, number>): Promise<void>;
 }
 
-export function createSandboxRecords(database: Database, events: Events): SandboxRecords {
+export function createSandboxRecords(database: Database, events: Events, meter: Meter): SandboxRecords {
   const { kysely } = database;
+
+  const beginMeter = (tx: Kysely<Tables>, row: SandboxRow): Promise<void> =>
+    meter.begin(tx, {
+      sandbox: row.id,
+      tenant: row.tenant,
+      pricePerHour: templateOf(row).price_per_hour,
+      expiresAt: row.expires_at,
+    });
 
   const appendEvent = (tx: Kysely<Tables>, row: SandboxRow, actor: Actor, from: SandboxState | null) =>
     events.append(
@@ -87,6 +96,7 @@ export function createSandboxRecords(database: Database, events: Events): Sandbo
             .insertInto('sandbox_labels')
             .values(labels.map(([name, value]) => ({ sandbox: row.id, name, value })))
             .execute();
+        await beginMeter(tx, row);
         await appendEvent(tx, row, actor, null);
       });
     },
@@ -105,7 +115,10 @@ export function createSandboxRecords(database: Database, events: Events): Sandbo
           .where('state', '=', state)
           .returningAll()
           .executeTakeFirst();
-        if (row) await appendEvent(tx, row, actor, state);
+        if (!row) return undefined;
+        if (isLiving(to) && !isLiving(state)) await beginMeter(tx, row);
+        if (!isLiving(to)) await meter.end(tx, row.id, row.ready_at);
+        await appendEvent(tx, row, actor, state);
         return row;
       });
     },

@@ -64,13 +64,26 @@ export async function compareWithProviders(parts: RecoveryParts): Promise<void> 
   }
 }
 
+/** What cannot pay for its next hour. */
+export async function endUnpaid({ log, lifecycle, locks, records }: RecoveryParts, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    const row = await records.row(id);
+    if (!row || locks.isHeld(id)) continue;
+    try {
+      await locks.exclusive(id, () => lifecycle.end(row, boxActor, 'the credits of its tenant are used up'));
+    } catch (error) {
+      log.error({ sandbox: id, err: error }, 'a sandbox that cannot pay could not be ended; the next heartbeat tries again');
+    }
+  }
+}
+
 /** A host that is gone took the disks with it. */
 export async function failSandboxesOf({ lifecycle, records }: RecoveryParts, gone: string): Promise<void> {
   for (const row of await records.ofHost(gone, livingStates)) await lifecycle.fail(row, boxActor, `its host ${gone} is gone`);
 }
 
 /** Enough to tear it down. */
-function bareSpec(id: string, row: SandboxRow | undefined): SandboxSpec {
+export function bareSpec(id: string, row: SandboxRow | undefined): SandboxSpec {
   return {
     ...{ id, tenant: row?.tenant ?? '', network: 'none', env: {}, options: {} },
     limits: { memoryBytes: 2 ** 26, cpu: 1, processes: 16, openFiles: 1024, diskBytes: 2 ** 20, tmpBytes: 2 ** 20 },

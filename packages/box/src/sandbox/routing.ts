@@ -47,6 +47,23 @@ export async function findCandidates(providers: Providers, wanted: Wanted): Prom
   throw nobody(wanted.template, route, never);
 }
 
+/** What findCandidates would do, as a route: the first that fits is the one that is taken. */
+export async function explainRoute(providers: Providers, wanted: Wanted): Promise<Route> {
+  const route: Route = [];
+  for (const name of wanted.template.providers) {
+    const only = { ...wanted, template: { ...wanted.template, providers: [name] } };
+    try {
+      await findCandidates(providers, only);
+      const taken = !route.some((candidate) => candidate.taken);
+      route.push({ provider: name, taken, reason: taken ? 'the first that can' : 'tried when those before it fail' });
+    } catch (error) {
+      if (!(error instanceof BoxError)) throw error;
+      route.push(...(error.details as { route: Route }).route);
+    }
+  }
+  return route;
+}
+
 export function nobody(template: Template, route: Route, never: boolean): BoxError {
   const reasons = route.map(({ provider, reason }) => `${provider}: ${reason}`).join('; ');
   const message = `No provider can make a sandbox of template ${template.name}@${template.version}. ${reasons}.`;
@@ -62,10 +79,14 @@ function lackOf(provider: LivingProvider, { template, capabilities, trusted, onl
 }
 
 async function problemOf(provider: LivingProvider): Promise<string | undefined> {
+  const { healthy, detail } = await healthOf(provider);
+  return healthy ? undefined : `it is not healthy: ${detail}`;
+}
+
+export async function healthOf(provider: LivingProvider): Promise<{ readonly healthy: boolean; readonly detail: string }> {
   try {
-    const { healthy, detail } = await provider.health();
-    return healthy ? undefined : `it is not healthy: ${detail}`;
+    return await provider.health();
   } catch (error) {
-    return `its health could not be read: ${(error as Error).message}`;
+    return { healthy: false, detail: `its health could not be read: ${(error as Error).message}` };
   }
 }

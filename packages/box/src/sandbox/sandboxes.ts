@@ -1,8 +1,9 @@
 /** What the rest of the box sees of living sandboxes: commands, the E2B face and the graph all go through this. */
 
-import type { CreateSandbox, Page, Sandbox, SandboxState, Snapshot } from '@skillbox/protocol';
+import type { CreateSandbox, Page, RouteExplanation, Sandbox, SandboxState, Snapshot } from '@skillbox/protocol';
 import type { Caller } from '../access/caller.ts';
 import type { SandboxHandle } from './living.ts';
+import type { Telemetry } from './telemetry.ts';
 
 export interface Sandboxes {
   /** Resolves when it is ready; a provider that fails falls through to the next candidate. */
@@ -30,6 +31,9 @@ export interface Sandboxes {
   use(tenant: string, id: string): Promise<{ readonly sandbox: Sandbox; readonly handle: SandboxHandle; done(): void }>;
   /** A new id for a program in it. */
   nextProgramId(id: string): number;
+  /** Which provider a create by this caller would get now, and why not the others. */
+  explain(caller: Caller, template: string): Promise<RouteExplanation>;
+  readonly telemetry: Telemetry;
 }
 
 export interface SandboxFilter {

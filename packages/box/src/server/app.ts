@@ -51,6 +51,8 @@ function mountCommand(app: App, box: Box, command: Command): void {
   app.on(command.http.method, route, (c) =>
     answer(box, c, command.http.path, async (requestId) => {
       const { incoming } = c.env;
+      const headOnly = c.req.method === 'HEAD';
+      const unread = new AbortController();
       const query = new URL(c.req.url).searchParams;
       const params = c.req.param() as Record<string, string>;
       const caller = await identify(box, command, incoming, params, query);
@@ -66,11 +68,14 @@ function mountCommand(app: App, box: Box, command: Command): void {
         origin: box.config.publicUrl?.replace(/\/$/, '') ?? originOf(incoming),
         idempotencyKey: idempotencyKey(incoming),
         lastEventId: headerOf(incoming, 'last-event-id'),
-        signal: c.req.raw.signal,
+        signal: headOnly ? AbortSignal.any([c.req.raw.signal, unread.signal]) : c.req.raw.signal,
       };
       const result = await command.run(context, input as never);
       if (command.audited) await audit(context, command, input as Record<string, unknown>, result);
-      return toResponse(command, result, context.signal, c.req.method === 'HEAD');
+      const response = toResponse(command, result, context.signal, headOnly);
+      // A stream that nobody will read has not begun, and so does not end: this lets go of what it holds.
+      if (headOnly) unread.abort();
+      return response;
     }),
   );
 }

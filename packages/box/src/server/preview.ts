@@ -92,8 +92,9 @@ export async function upgradePreview(
       );
       if (rest.length > 0) socket.write(rest);
       if (head.length > 0) tunnel.write(head);
-      pipeline(socket, tunnel, () => socket.destroy());
-      pipeline(tunnel, socket, () => tunnel.destroy());
+      socket.pipe(tunnel).pipe(socket);
+      socket.once('close', () => tunnel.destroy());
+      tunnel.once('close', () => socket.destroy());
       resolve();
     });
     outgoing.once('response', (answer) => {

@@ -8,6 +8,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Database, DatabaseKind } from './database.ts';
 import { firstTables } from './migrations/0001-first-tables.ts';
 import { sandboxTables } from './migrations/0002-sandboxes.ts';
+import { creditTables } from './migrations/0003-credits.ts';
 
 export interface Migration {
   readonly name: string;
@@ -19,7 +20,7 @@ interface MigrationTables {
 }
 
 /** In order; a released one never changes. */
-export const migrations: readonly Migration[] = [firstTables, sandboxTables];
+export const migrations: readonly Migration[] = [firstTables, sandboxTables, creditTables];
 
 /** An advisory lock is just a number; this one is "sbox" in ASCII. */
 const lockKey = 0x73_62_6f_78;

@@ -17,6 +17,9 @@ export interface Tables {
   sandboxes: SandboxRow;
   sandbox_labels: SandboxLabelRow;
   snapshots: SnapshotRow;
+  credit_balances: CreditBalanceRow;
+  credit_entries: CreditEntryRow;
+  credit_meters: CreditMeterRow;
 }
 
 export interface ApiKeyRow {
@@ -206,4 +209,43 @@ export interface SnapshotRow {
   /** 1: of a fork, or removed by its owner; goes when nothing stands on it. */
   hidden: number;
   created_at: string;
+}
+
+/** Amounts are whole millionths of a credit. The sums of the entries, kept in the transactions that append them; neither can be negative. */
+export interface CreditBalanceRow {
+  tenant: string;
+  available: number;
+  held: number;
+}
+
+/** Only ever appended. */
+export interface CreditEntryRow {
+  seq: Generated<number>;
+  tenant: string;
+  kind: string;
+  amount: number;
+  sandbox: string | null;
+  /** What it is for, once per tenant: a second entry for the same hour of the same sandbox cannot be. */
+  key: string;
+  note: string | null;
+  actor: string;
+  created_at: string;
+}
+
+/** What one life of a priced sandbox has cost so far. */
+export interface CreditMeterRow {
+  sandbox: string;
+  /** Which life: one that is made again after its end has another. */
+  life: number;
+  tenant: string;
+  price_per_hour: number;
+  /** Milliseconds since the epoch. */
+  started_at: number;
+  /** Up to here the hold pays. */
+  paid_until: number;
+  /** Number of the hold that is open. */
+  period: number;
+  held: number;
+  settled: number;
+  closed_at: string | null;
 }

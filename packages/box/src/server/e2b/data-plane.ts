@@ -5,7 +5,7 @@ import { BoxError, type Sandbox } from '@skillbox/protocol';
 import type { Box } from '../../box.ts';
 import { isSignedBy, type SignedAddress, tenantOfToken, tokenOf } from './access.ts';
 import { E2bError, noContent } from './answer.ts';
-import { serveRpc } from './rpc.ts';
+import { rpcFailure, serveRpc } from './rpc.ts';
 import { serveFiles } from './transfer.ts';
 import type { Use } from './use.ts';
 
@@ -26,7 +26,12 @@ export async function answerData(data: DataRequest): Promise<Response> {
   const known = await box.sandboxes.get(tenant, id).catch(goneFor(id));
   if (known.state !== 'ready' && !isAsleep(known)) throw gone(id);
   if (path === '/health') return noContent();
-  box.rate.take(tenant);
+  try {
+    box.rate.take(tenant);
+  } catch (error) {
+    if (path === '/files') throw error;
+    return rpcFailure(error, request, box.log);
+  }
   const { done, handle, sandbox } = await box.sandboxes.use(tenant, id).catch(goneFor(id));
   const use: Use = { box, done: once(done), handle, sandbox, signal };
   try {

@@ -25,9 +25,10 @@ const streamType = 'application/connect+json';
 /** Input to a program is the largest message. */
 const maxMessageBytes = 16 * 2 ** 20;
 const longestPauseS = 50;
+/** A longer one would strike at once. */
+const longestTimerMs = 2 ** 31 - 1;
 
 export async function serveRpc(use: Use, path: string, request: IncomingMessage): Promise<Response> {
-  const isStream = (request.headers['content-type'] ?? '').startsWith(streamType);
   try {
     const [, service = '', name = ''] = path.split('/');
     const methods = services[service] ?? {};
@@ -41,11 +42,15 @@ export async function serveRpc(use: Use, path: string, request: IncomingMessage)
     return json(result);
   } catch (error) {
     use.done();
-    const { code, message } = describe(error, use.box.log);
-    // A stream says what went wrong in its last envelope, whatever the status.
-    if (isStream) return new Response(new Uint8Array(encodeEnd({ code, message })), { headers: { 'Content-Type': streamType } });
-    return json({ code, message }, statuses[code]);
+    return rpcFailure(error, request, use.box.log);
   }
+}
+
+/** An error as the caller's client reads it: a stream says what went wrong in its last envelope, whatever the status. */
+export function rpcFailure(error: unknown, request: IncomingMessage, log: Logger): Response {
+  const { code, message } = describe(error, log);
+  if (!(request.headers['content-type'] ?? '').startsWith(streamType)) return json({ code, message }, statuses[code]);
+  return new Response(new Uint8Array(encodeEnd({ code, message })), { headers: { 'Content-Type': streamType } });
 }
 
 function streamResponse(use: Use, method: StreamMethod, message: unknown, request: IncomingMessage): Response {
@@ -55,8 +60,8 @@ function streamResponse(use: Use, method: StreamMethod, message: unknown, reques
 }
 
 async function* envelopes(use: Use, method: StreamMethod, message: unknown, request: IncomingMessage): AsyncGenerator<Buffer> {
-  const pauseS = Math.min(Number(request.headers['keepalive-ping-interval']) || longestPauseS, longestPauseS);
-  const timeoutMs = Number(request.headers['connect-timeout-ms']) || undefined;
+  const pauseS = within(1, request.headers['keepalive-ping-interval'], longestPauseS) ?? longestPauseS;
+  const timeoutMs = within(1, request.headers['connect-timeout-ms'], longestTimerMs);
   try {
     const messages = method.run(use, message, timeoutMs);
     for await (const item of withKeepalive(messages, pauseS * 1000, use.signal)) yield encodeMessage(item ?? method.keepalive);
@@ -68,6 +73,12 @@ async function* envelopes(use: Use, method: StreamMethod, message: unknown, requ
   } finally {
     use.done();
   }
+}
+
+/** Undefined for what is absent, zero or no number. */
+function within(least: number, header: string | string[] | undefined, most: number): number | undefined {
+  const value = Number(header);
+  return value ? Math.min(most, Math.max(least, value)) : undefined;
 }
 
 function checked(schema: z.ZodType, message: unknown): unknown {

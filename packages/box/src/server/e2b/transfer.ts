@@ -74,6 +74,8 @@ function decoded(request: IncomingMessage): Readable {
     return Readable.from(request.iterator({ destroyOnReturn: false }), { objectMode: false });
   if (encoding !== 'gzip') throw new E2bError(415, `Content-Encoding ${encoding} is not understood.`);
   const gunzip = createGunzip();
+  // It may fail before anybody reads it, and the reader learns of it all the same; without a listener it would end the server.
+  gunzip.on('error', () => undefined);
   request.once('error', (error) => gunzip.destroy(error));
   request.once('close', () => {
     if (!request.complete) gunzip.destroy(new BoxError('bad_request', 'The body ended before it was whole.'));

@@ -1,7 +1,7 @@
 /** The engine's address, and what its refusals mean to us. */
 
 import { BoxError } from '@skillbox/protocol';
-import Dockerode from 'dockerode';
+import Dockerode, { type Container, type ContainerCreateOptions } from 'dockerode';
 
 /** A socket on this machine, or the address of a proxy on it that guards one. */
 export type EngineAddress = { readonly socket: string } | { readonly host: string };
@@ -11,20 +11,24 @@ export interface Engine {
   readonly address: string;
   /** Its failures in our words. `lost`: what to say when the engine does not know what was asked for. */
   ask<T>(work: Promise<T>, lost?: string): Promise<T>;
+  createContainer(name: string, options: ContainerCreateOptions): Promise<Container>;
 }
 
 export function openEngine(options: EngineAddress): Engine {
   const { docker, address } = connectionOf(options);
+  const ask = async <T>(work: Promise<T>, lost?: string): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      throw translate(error, address, lost);
+    }
+  };
   return {
     docker,
     address,
-    async ask(work, lost) {
-      try {
-        return await work;
-      } catch (error) {
-        throw translate(error, address, lost);
-      }
-    },
+    ask,
+    // Left to itself, dockerode writes all options into the address too, which proxies refuse for its length.
+    createContainer: (name, body) => ask(docker.createContainer({ _query: { name }, _body: body } as ContainerCreateOptions)),
   };
 }
 

@@ -49,15 +49,13 @@ export function openHomes(engine: Engine, names: Names, processors: () => Promis
   };
 
   const copy = async (spec: SandboxSpec, image: string, from: string, to: string): Promise<void> => {
-    const helper = await ask(
-      docker.createContainer({
-        name: `${to}.copy`,
-        ...containerOptions({
-          ...{ image, limits: spec.limits, processors: await processors() },
-          labels: names.labels(spec, 'copy'),
-          command: ['/bin/cp', '-a', '/from/user/.', '/to/user/'],
-          mounts: [volumeMount(from, '/from', true), volumeMount(to, '/to')],
-        }),
+    const helper = await engine.createContainer(
+      `${to}.copy`,
+      containerOptions({
+        ...{ image, limits: spec.limits, processors: await processors() },
+        labels: names.labels(spec, 'copy'),
+        command: ['/bin/cp', '-a', '/from/user/.', '/to/user/'],
+        mounts: [volumeMount(from, '/from', true), volumeMount(to, '/to')],
       }),
     );
     try {

@@ -5,7 +5,7 @@ import type { SandboxSpec } from '../../living.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 /** copy: lives only while a disk is copied. */
-export type Kind = 'sandbox' | 'home' | 'snapshot' | 'copy';
+type Kind = 'sandbox' | 'home' | 'snapshot' | 'copy';
 
 export interface Names {
   container(sandbox: string): string;

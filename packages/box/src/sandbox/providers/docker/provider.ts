@@ -57,19 +57,17 @@ export function createDocker(options: DockerOptions): LivingProvider {
     const folder = socketFolder(runFolder, spec.id);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     await parts.homes.create(spec, image);
-    const container = await ask(
-      docker.createContainer({
-        name: names.container(spec.id),
-        ...containerOptions({
-          ...{ image, limits: spec.limits, processors: await processors(), labels: names.labels(spec, 'sandbox') },
-          ...(runtime && { runtime }),
-          command: [`${insideFolder}/guest`, '--listen', `${insideFolder}/run/${socketName}`],
-          mounts: [
-            { Type: 'bind', Source: options.guestProgram, Target: `${insideFolder}/guest`, ReadOnly: true },
-            { Type: 'bind', Source: folder, Target: `${insideFolder}/run` },
-            volumeMount(names.home(spec.id), '/home'),
-          ],
-        }),
+    const container = await engine.createContainer(
+      names.container(spec.id),
+      containerOptions({
+        ...{ image, limits: spec.limits, processors: await processors(), labels: names.labels(spec, 'sandbox') },
+        ...(runtime && { runtime }),
+        command: [`${insideFolder}/guest`, '--listen', `${insideFolder}/run/${socketName}`],
+        mounts: [
+          { Type: 'bind', Source: options.guestProgram, Target: `${insideFolder}/guest`, ReadOnly: true },
+          { Type: 'bind', Source: folder, Target: `${insideFolder}/run` },
+          volumeMount(names.home(spec.id), '/home'),
+        ],
       }),
     );
     if (!spec.snapshot) await parts.homes.prepare(container, '/home');

@@ -9,7 +9,7 @@ export interface SeccompProfile {
   readonly syscalls: readonly SyscallRule[];
 }
 
-export interface SyscallRule {
+interface SyscallRule {
   readonly names: readonly string[];
   readonly action: 'SCMP_ACT_ALLOW' | 'SCMP_ACT_ERRNO';
   readonly errnoRet?: number;
@@ -17,7 +17,7 @@ export interface SyscallRule {
 }
 
 /** The argument, masked with `value`, is `valueTwo`. */
-export interface MaskedEqual {
+interface MaskedEqual {
   readonly index: number;
   readonly value: number;
   readonly valueTwo: number;

@@ -22,7 +22,7 @@ export interface GuestClient {
 }
 
 /** `open` gives a connection to the guest, starting it when it does not run. */
-export function createGuestClient(open: () => Promise<Socket>): GuestClient {
+export function createGuestClient(open: () => Promise<Duplex>): GuestClient {
   /** One request, whatever the guest answers until z. */
   const ask = async (type: string, payload: Buffer, id = 0): Promise<Frame[]> => {
     const socket = await open();
@@ -82,7 +82,7 @@ export function createGuestClient(open: () => Promise<Socket>): GuestClient {
 
 type Ask = (type: string, payload: Buffer, id?: number) => Promise<Frame[]>;
 
-function createProgram(id: number, pid: number, socket: Socket, frames: AsyncGenerator<Frame>, ask: Ask): Program {
+function createProgram(id: number, pid: number, socket: Duplex, frames: AsyncGenerator<Frame>, ask: Ask): Program {
   async function* events(): AsyncGenerator<ProgramEvent> {
     try {
       for await (const { type, payload } of frames) {
@@ -120,7 +120,7 @@ function createProgram(id: number, pid: number, socket: Socket, frames: AsyncGen
   };
 }
 
-function createFiles(open: () => Promise<Socket>, ask: Ask): SandboxFiles {
+function createFiles(open: () => Promise<Duplex>, ask: Ask): SandboxFiles {
   const one = async (type: string, payload: Buffer): Promise<FileEntry> => {
     const entry = (await ask(type, payload)).find((frame) => frame.type === 'N');
     if (!entry) throw new BoxError('sandbox_failed', 'The guest broke its protocol.');
@@ -187,7 +187,7 @@ function createFiles(open: () => Promise<Socket>, ask: Ask): SandboxFiles {
   };
 }
 
-async function* changes(frames: AsyncGenerator<Frame>, socket: Socket, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+async function* changes(frames: AsyncGenerator<Frame>, socket: Duplex, signal: AbortSignal): AsyncGenerator<WatchEvent> {
   try {
     for await (const { type, payload } of frames) {
       const what = watchKinds[String.fromCharCode(payload[0] ?? 0)];
@@ -200,7 +200,7 @@ async function* changes(frames: AsyncGenerator<Frame>, socket: Socket, signal: A
   }
 }
 
-async function* contents(frames: AsyncGenerator<Frame>, socket: Socket): AsyncGenerator<Buffer> {
+async function* contents(frames: AsyncGenerator<Frame>, socket: Duplex): AsyncGenerator<Buffer> {
   try {
     for await (const { type, payload } of frames) {
       if (type === 'z') return;
@@ -231,7 +231,7 @@ async function expectDone(frames: AsyncGenerator<Frame>): Promise<void> {
 }
 
 /** The header of the answer only: what follows is not ours to read. */
-async function acknowledged(socket: Socket): Promise<void> {
+async function acknowledged(socket: Duplex): Promise<void> {
   const head = await readExactly(socket, 9);
   const body = await readExactly(socket, Math.min(head.readUInt32LE(0), 4096));
   if (head.readUInt8(4) === 'z'.charCodeAt(0)) return;
@@ -239,7 +239,7 @@ async function acknowledged(socket: Socket): Promise<void> {
   throw refusal(body);
 }
 
-function readExactly(socket: Socket, length: number): Promise<Buffer> {
+function readExactly(socket: Duplex, length: number): Promise<Buffer> {
   if (length === 0) return Promise.resolve(empty);
   return new Promise((resolve, reject) => {
     const attempt = (): void => {
@@ -265,7 +265,7 @@ function readExactly(socket: Socket, length: number): Promise<Buffer> {
   });
 }
 
-function drained(socket: Socket): Promise<void> {
+function drained(socket: Duplex): Promise<void> {
   return new Promise((resolve, reject) => {
     const drain = (): void => {
       socket.off('close', close);

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { timestamp } from './ids.ts';
+import { sandbox, sandboxStates } from './sandboxes.ts';
+
+export const routeExplanation = z
+  .object({
+    template: z.string().describe('Exactly what would be made: name@version'),
+    price_per_hour: z.number(),
+    route: sandbox.shape.route.describe('Candidates in order; taken: this one would make it now'),
+  })
+  .meta({ id: 'RouteExplanation' });
+
+export const canaryRun = z
+  .object({
+    time: timestamp,
+    ok: z.boolean(),
+    steps: z
+      .array(z.object({ step: z.enum(['create', 'exec', 'destroy']), ms: z.number().nonnegative() }))
+      .describe('How long each step took, as far as it came'),
+    error: z.string().nullable(),
+  })
+  .meta({ id: 'CanaryRun' });
+
+export const hostReport = z
+  .object({
+    host: z.string(),
+    version: z.string(),
+    cpus: z.number().int(),
+    load: z.array(z.number()).describe('Over 1, 5 and 15 minutes'),
+    memory: z.object({ total_bytes: z.number().int(), free_bytes: z.number().int() }),
+    disk: z.object({ total_bytes: z.number().int(), free_bytes: z.number().int() }).describe('Where the state root is'),
+    sandboxes: z.record(z.enum(sandboxStates), z.number().int()).describe('Of this host, by state'),
+    providers: z.array(z.object({ name: z.string(), tier: z.string(), healthy: z.boolean(), detail: z.string() })),
+    canary: canaryRun.nullable().describe('The last run here; null before the first'),
+  })
+  .meta({ id: 'HostReport' });
+
+export const staleItem = z
+  .object({
+    sandbox: z.string(),
+    provider: z.string().nullable(),
+    why: z
+      .enum(['orphan', 'expired', 'unfinished'])
+      .describe('orphan: no living record owns it; expired: its time is over; unfinished: a server stopped while it was made or ended'),
+    reaped: z.boolean(),
+  })
+  .meta({ id: 'StaleSandbox' });
+
+export type RouteExplanation = z.infer<typeof routeExplanation>;
+export type CanaryRun = z.infer<typeof canaryRun>;
+export type HostReport = z.infer<typeof hostReport>;
+export type StaleItem = z.infer<typeof staleItem>;
