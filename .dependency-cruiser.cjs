@@ -26,10 +26,16 @@ module.exports = {
       to: { path: '^packages/box/src/(access|events|executions|manifest|observe|sandbox|skills)/' },
     },
     {
+      name: 'providers-know-no-domain',
+      severity: 'error',
+      from: { path: '^packages/box/src/sandbox/providers/' },
+      to: { path: '^packages/box/src/(access|credits|events|executions|skills|store|manifest)/' },
+    },
+    {
       name: 'sandboxes-know-no-skills',
       severity: 'error',
       from: { path: '^packages/box/src/sandbox/' },
-      to: { path: '^packages/box/src/(access|events|executions|skills|store|manifest)/' },
+      to: { path: '^packages/box/src/(executions|skills)/' },
     },
     {
       name: 'providers-by-their-contract',

@@ -85,8 +85,42 @@ tenants:
 templates:
   analysis:
     version: 1
+    description: Notebooks with room to breathe
+    # Candidates, in order: the first that can makes the sandbox.
+    providers: [bubblewrap]
+    # For providers that take one.
+    image: python:3.12-slim
     resources:
+      cpu: 2
       memory: 4Gi
+      disk: 8Gi
+      processes: 512
+      tmp: 1Gi
+    # Only with a provider that can hold it to the list.
+    network:
+      mode: allow
+      allow: [example.org]
+    ttl:
+      default: 2h
+      max: 24h
+    # Nobody uses it, nothing runs in it: it becomes a folder until the next use.
+    idle:
+      action: pause
+      after: 15m
+    placement: []
+    # Before it is ready; one that fails ends it.
+    setup:
+      - mkdir -p ~/data
+    # JSON Schema of what a create must give.
+    inputs:
+      type: object
+    # Credits for an hour.
+    price_per_hour: 0
+    labels:
+      team: research
+    admin_only: false
+    # What its provider wants to know.
+    options: {}
 `;
 
 type Entry = readonly [name: string, schema: JsonSchema];

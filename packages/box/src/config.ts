@@ -112,6 +112,21 @@ export const settings = {
   ),
   tenantStorage: setting('SKILLBOX_TENANT_STORAGE', size('5Gi'), 'Bytes of skills, artifacts and logs one tenant may keep.'),
   tenantSandboxes: setting('SKILLBOX_TENANT_SANDBOXES', count(100), 'Living sandboxes one tenant may have; then 429.'),
+  dockerHost: setting(
+    'SKILLBOX_DOCKER_HOST',
+    z.string().optional(),
+    'Docker-compatible engine on this machine: unix:///var/run/docker.sock, or the loopback address of a socket proxy (docs/providers/docker.md). Default: none, and no such provider.',
+  ),
+  imageAllowlist: setting(
+    'SKILLBOX_IMAGE_ALLOWLIST',
+    z.string().default(''),
+    'Images that sandboxes by docker may be made of, with commas between them; empty denies all.',
+  ),
+  dockerRuntime: setting(
+    'SKILLBOX_DOCKER_RUNTIME',
+    z.string().optional(),
+    'Runtime of the engine for sandboxes, such as runsc. Default: that of the engine.',
+  ),
   sshHosts: setting(
     'SKILLBOX_SSH_HOSTS',
     z.string().optional(),

@@ -43,7 +43,11 @@ export const errorKinds = {
   invalid_skill: kind(422, 2, 'Run skillbox skill lint on the folder: it shows file, line and fix.'),
   security_scan_failed: kind(422, 2, 'Remove what details name from the archive and push again.'),
   not_executable: kind(422, 2, 'This skill is instructions only: read it with skillbox skill show NAME and follow it.'),
-  image_unsupported: kind(422, 2, 'Remove image from SKILL.md: the bubblewrap provider uses the interpreters of the host.'),
+  image_unsupported: kind(
+    422,
+    2,
+    'Remove image from SKILL.md (bubblewrap uses the interpreters of the host), or have the operator allow it: SKILLBOX_IMAGE_ALLOWLIST.',
+  ),
   invalid_input: kind(422, 2, 'Make the input fit input_schema: skillbox skill show NAME.'),
   invalid_env: kind(422, 2, 'Rename the variable: names the sandbox sets itself cannot be overridden.'),
   invalid_template: kind(422, 2, 'Compare it with docs/templates.md; skillbox template validate shows what is wrong.'),

@@ -6,3 +6,6 @@ export interface Caller {
   readonly actor: { readonly kind: ActorKind; readonly id: string };
   readonly scopes: readonly Scope[];
 }
+
+/** As it stands in a row. */
+export const encodeActor = ({ kind, id }: Caller['actor']): string => `${kind}:${id}`;

@@ -100,7 +100,7 @@ function placeholderOf(schema: FieldSchema, kind: Parameter['kind'], field: stri
 
 function fallbackOf({ type, default: value }: FieldSchema): string | undefined {
   if (value === undefined || type === 'boolean' || type === 'object') return undefined;
-  if (Array.isArray(value)) return value.length > 0 ? value.join(',') : undefined;
+  if (Array.isArray(value)) return value.length > 0 ? value.join(', ') : undefined;
   return String(value);
 }
 

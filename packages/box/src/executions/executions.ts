@@ -10,7 +10,7 @@ import {
   isFinal,
   type Page,
 } from '@skillbox/protocol';
-import type { Caller } from '../access/caller.ts';
+import { type Caller, encodeActor } from '../access/caller.ts';
 import type { Tenants } from '../access/tenants.ts';
 import type { Config } from '../config.ts';
 import type { Secrets } from '../secrets.ts';
@@ -20,7 +20,7 @@ import type { ExecutionRow } from '../store/tables.ts';
 import type { LogEntry } from './live-log.ts';
 import { type Plan, planExecution } from './plan.ts';
 import { openRequest, sealRequest } from './queued-request.ts';
-import { bareFinish, type ExecutionFilter, encodeActor } from './records.ts';
+import { bareFinish, type ExecutionFilter } from './records.ts';
 import { persist, type Run, type RunnerParts, startRun } from './runner.ts';
 import { isWaiting, type Slot, type Slots } from './slots.ts';
 

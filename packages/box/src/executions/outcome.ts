@@ -2,8 +2,8 @@
 
 import type { ErrorCode, ExecutionStatus } from '@skillbox/protocol';
 import { parseJson } from '../json.ts';
+import { validateAgainst } from '../json-schema/schema.ts';
 import type { CollectProblem, RunResult } from '../sandbox/provider.ts';
-import { validateAgainst } from '../skills/schema.ts';
 import { formatDuration, formatSize } from '../units.ts';
 import type { Plan } from './plan.ts';
 

@@ -2,10 +2,10 @@
 
 import { BoxError, type ExecutionRequest, type Language } from '@skillbox/protocol';
 import type { Config } from '../config.ts';
+import { checkEnv } from '../env-names.ts';
+import { validateAgainst } from '../json-schema/schema.ts';
 import type { Provider, RunLimits } from '../sandbox/provider.ts';
 import type { Skill } from '../skills/catalog.ts';
-import { checkEnv } from '../skills/env.ts';
-import { validateAgainst } from '../skills/schema.ts';
 import { parseDuration } from '../units.ts';
 
 export interface Plan {

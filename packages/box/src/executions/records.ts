@@ -292,8 +292,6 @@ export function bareFinish(status: ExecutionStatus, error: ExecutionError, log: 
   };
 }
 
-export const encodeActor = ({ kind, id }: Caller['actor']): string => `${kind}:${id}`;
-
 function actorOf(text: string): Caller['actor'] {
   const [kind = 'atm', id = ''] = text.split(':');
   return { kind: kind as Caller['actor']['kind'], id };

@@ -1,13 +1,12 @@
 /** Living sandboxes: who may do what to which, in what order. The work itself is in lifecycle.ts, snapshots.ts and reaper.ts. */
 
 import { BoxError, type CreateSandbox, type Template } from '@skillbox/protocol';
-import type { Caller } from '../access/caller.ts';
+import { type Caller, encodeActor } from '../access/caller.ts';
 import type { Meter } from '../credits/meter.ts';
+import { checkEnv } from '../env-names.ts';
 import type { Events } from '../events/events.ts';
-import { encodeActor } from '../executions/records.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Secrets } from '../secrets.ts';
-import { checkEnv } from '../skills/env.ts';
 import type { Database } from '../store/database.ts';
 import type { SandboxRow } from '../store/tables.ts';
 import { createActivity } from './activity.ts';

@@ -1,5 +1,5 @@
 import { BoxError, type Template } from '@skillbox/protocol';
-import { validateAgainst } from '../skills/schema.ts';
+import { validateAgainst } from '../json-schema/schema.ts';
 
 /** A template without a schema asks for nothing: then anything given is a mistake. */
 export async function checkInputs({ name, inputs: schema }: Template, inputs: Readonly<Record<string, unknown>>): Promise<void> {

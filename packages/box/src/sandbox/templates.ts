@@ -1,7 +1,7 @@
 /** Templates by name: built in, declared in the manifest, or made over the API, where each change is a new version. */
 
 import { BoxError, type Template } from '@skillbox/protocol';
-import { schemaProblem } from '../skills/schema.ts';
+import { schemaProblem } from '../json-schema/schema.ts';
 import type { Database } from '../store/database.ts';
 import { builtInTemplates } from './built-in-templates.ts';
 

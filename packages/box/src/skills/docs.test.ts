@@ -5,8 +5,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { blockedEnvReason } from '../env-names.ts';
 import { type SkillFile, unpackTo } from './archive.ts';
-import { blockedEnvReason } from './env.ts';
 import { lintFiles } from './lint.ts';
 import { scanCategories } from './scan.ts';
 

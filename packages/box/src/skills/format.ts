@@ -1,13 +1,13 @@
 /** SKILL.md: front matter of ours or of the public Agent Skills format, then instructions. */
 
 import { type Language, type LintFinding, skillNamePattern, versionPattern } from '@skillbox/protocol';
+import { blockedEnvReason, envProblem, maxEnvBytes } from '../env-names.ts';
+import type { JsonSchema } from '../json-schema/schema-shape.ts';
 import { parseDuration, parseSize } from '../units.ts';
-import { blockedEnvReason, envProblem, maxEnvBytes } from './env.ts';
 import { Findings } from './findings.ts';
 import { type Field, loadFrontMatter } from './front-matter.ts';
 import { isKnownKey, nearestKey } from './known-keys.ts';
 import { resolveProgram } from './program.ts';
-import type { JsonSchema } from './schema-shape.ts';
 
 export interface SkillDefinition {
   readonly name: string;

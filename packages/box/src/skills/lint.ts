@@ -2,11 +2,11 @@
 
 import { basename, resolve } from 'node:path';
 import { BoxError, type LintFinding } from '@skillbox/protocol';
+import { schemaProblem } from '../json-schema/schema.ts';
+import { inspectSchema } from '../json-schema/schema-shape.ts';
 import { type ArchiveLimits, readFolder, type SkillFiles } from './archive.ts';
 import { Findings } from './findings.ts';
 import { type ParsedSkill, parseSkillMd, type SkillDefinition } from './format.ts';
-import { schemaProblem } from './schema.ts';
-import { inspectSchema } from './schema-shape.ts';
 
 export interface LintedSkill {
   /** Null when there is an error among the findings. */

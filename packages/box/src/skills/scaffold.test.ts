@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { languages } from '@skillbox/protocol';
 import { describe, expect, it } from 'vitest';
+import { validateAgainst } from '../json-schema/schema.ts';
 import { unpackTo } from './archive.ts';
 import { lintFiles } from './lint.ts';
 import { scaffoldSkill } from './scaffold.ts';
-import { validateAgainst } from './schema.ts';
 
 describe.each(languages)('a new %s skill', (lang) => {
   it('has nothing for lint to find', async () => {

@@ -1,7 +1,7 @@
 import { BoxError } from '@skillbox/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { blockedEnvReason, checkEnv, maxEnvBytes } from './env.ts';
+import { blockedEnvReason, checkEnv, maxEnvBytes } from './env-names.ts';
 
 describe('environment of a skill', () => {
   it.each([
