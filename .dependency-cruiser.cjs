@@ -1,6 +1,6 @@
 /** Who may import whom. Data walks one way: cli → server → command → domain → store, events, process, providers. */
 
-const domains = '^packages/box/src/(access|events|executions|manifest|observe|process|sandbox|skills|store)/';
+const domains = '^packages/box/src/(access|credits|events|executions|manifest|observe|process|sandbox|skills|store)/';
 
 module.exports = {
   forbidden: [
@@ -9,7 +9,7 @@ module.exports = {
     { name: 'domains-know-no-faces', severity: 'error', from: { path: domains }, to: { path: '^packages/box/src/(cli|server|commands)/|^packages/box/src/box\\.ts' } },
     { name: 'commands-know-no-faces', severity: 'error', from: { path: '^packages/box/src/commands/(?!local/)' }, to: { path: '^packages/box/src/(cli|server)/' } },
     { name: 'server-knows-no-cli', severity: 'error', from: { path: '^packages/box/src/server/' }, to: { path: '^packages/box/src/cli/' } },
-    { name: 'store-is-at-the-bottom', severity: 'error', from: { path: '^packages/box/src/(store|process)/' }, to: { path: '^packages/box/src/(access|events|executions|manifest|observe|sandbox|skills)/' } },
+    { name: 'store-is-at-the-bottom', severity: 'error', from: { path: '^packages/box/src/(store|process)/' }, to: { path: '^packages/box/src/(access|credits|events|executions|manifest|observe|sandbox|skills)/' } },
     { name: 'sandboxes-know-no-skills', severity: 'error', from: { path: '^packages/box/src/sandbox/' }, to: { path: '^packages/box/src/(access|events|executions|skills|store|manifest)/' } },
     { name: 'providers-by-their-contract', severity: 'error', from: { path: '^packages/box/src/', pathNot: '^packages/box/src/(sandbox/|box\\.ts|doctor\\.ts)' }, to: { path: '^packages/box/src/sandbox/providers/' } },
     { name: 'product-imports-no-tests', severity: 'error', from: { path: '^packages/', pathNot: '\\.test\\.ts$' }, to: { path: '^(tests|bench|scripts|examples)/' } },
