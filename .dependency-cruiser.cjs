@@ -1,6 +1,6 @@
 /** Who may import whom. Data walks one way: cli → server → command → domain → store, events, process, providers. */
 
-const domains = '^packages/box/src/(access|events|executions|manifest|observe|process|sandbox|skills|store)/';
+const domains = '^packages/box/src/(access|credits|events|executions|manifest|observe|process|sandbox|skills|store)/';
 
 module.exports = {
   forbidden: [
@@ -23,7 +23,7 @@ module.exports = {
       name: 'store-is-at-the-bottom',
       severity: 'error',
       from: { path: '^packages/box/src/(store|process)/' },
-      to: { path: '^packages/box/src/(access|events|executions|manifest|observe|sandbox|skills)/' },
+      to: { path: '^packages/box/src/(access|credits|events|executions|manifest|observe|sandbox|skills)/' },
     },
     {
       name: 'providers-know-no-domain',

@@ -17,7 +17,9 @@ import type {
 import { nativeProgram } from '../../packages/box/src/sandbox/providers/bubblewrap/files.ts';
 import { openBubblewrap } from '../../packages/box/src/sandbox/providers/bubblewrap/provider.ts';
 import { createDocker } from '../../packages/box/src/sandbox/providers/docker/provider.ts';
+import { createE2b } from '../../packages/box/src/sandbox/providers/e2b/provider.ts';
 import { createSsh } from '../../packages/box/src/sandbox/providers/ssh/provider.ts';
+import { startTestBox } from '../support/box.ts';
 import { dockerIsInstalled, startDocker } from '../support/docker.ts';
 import { sshdIsInstalled, startSshd } from '../support/sshd.ts';
 
@@ -29,6 +31,8 @@ interface Opened {
   readonly network?: SandboxSpec['network'];
   /** What the inside calls /home/user, where that is a name for callers only. */
   home?(ref: ProviderRef): string;
+  /** Whether what a program said before a restart of the server, or its end meanwhile, is known after it. Default: yes. */
+  readonly remembers?: boolean;
   /** As after a restart of the server: a second instance over the same state. */
   reopen(): Promise<Opened>;
   close(): Promise<void>;
@@ -38,6 +42,7 @@ const providers: Record<string, (folder: string) => Promise<Opened>> = {
   bubblewrap: openBubblewrapIn,
   ...(dockerIsInstalled() && { docker: openDockerIn }),
   ...(sshdIsInstalled() && { ssh: openSshIn }),
+  e2b: openE2bIn,
 };
 if (!providers.docker) it.skip('docker: there is no engine', () => undefined);
 if (!providers.ssh) it.skip('ssh: there is no sshd', () => undefined);
@@ -122,6 +127,16 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
     const seen = (first.value as { number: number }).number;
     program.detach();
     const again = await opened.reopen();
+    if (opened.remembers === false) {
+      const following = again.provider.open(ref, sandbox);
+      expect(await outcome((await following.join(program.id, seen)).events)).toMatchObject({ exitCode: 3 });
+      await expect(following.join(99_999, 0)).rejects.toMatchObject({ code: 'not_found' });
+      expect(await outcome((await handle.join(program.id, 0)).events)).toMatchObject({
+        stdout: 'line 1\nline 2\nline 3\nline 4\nline 5\n',
+      });
+      await again.close();
+      return;
+    }
     const reached = again.provider.open(ref, sandbox);
     const joined = await reached.join(program.id, seen);
     const rest = await outcome(joined.events);
@@ -191,7 +206,7 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
     for await (const part of (await handle.files.read('/home/user/large')).content as AsyncIterable<Buffer>) seen += part.length;
     expect(seen).toBe(size);
     expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 2 ** 20);
-  });
+  }, 90_000);
 
   it('watches a folder', async () => {
     const { handle } = await create();
@@ -207,6 +222,10 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
 
   it('reaches a server inside through a tunnel', async () => {
     const { handle } = await create();
+    if (!opened.provider.capabilities.has('ports')) {
+      await expect(handle.connect(8000)).rejects.toMatchObject({ code: 'capability_missing' });
+      return;
+    }
     await handle.files.write('/home/user/page.txt', Buffer.from('from inside'));
     await handle.start(spec('exec python3 -m http.server 8000 --bind 127.0.0.1'));
     let answer = '';
@@ -227,7 +246,7 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
     await sh(handle, 'echo kept > file; (sleep 60 &)');
     await handle.pause();
     expect(await handle.isActive()).toBe(false);
-    expect((await handle.metrics()).memoryBytes).toBe(0);
+    if (opened.provider.capabilities.has('metrics')) expect((await handle.metrics()).memoryBytes).toBe(0);
     expect(await sh(handle, 'cat file')).toMatchObject({ stdout: 'kept\n' });
     await handle.pause();
     await handle.pause();
@@ -257,6 +276,10 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
 
   it('tells what it uses', async () => {
     const { handle } = await create();
+    if (!opened.provider.capabilities.has('metrics')) {
+      await expect(handle.metrics()).rejects.toMatchObject({ code: 'capability_missing' });
+      return;
+    }
     const program = await handle.start(spec('head -c 20000000 /dev/zero > big; exec sleep 60'));
     await new Promise((resolve) => setTimeout(resolve, 500));
     const metrics = await handle.metrics();
@@ -332,4 +355,15 @@ async function openSshIn(): Promise<Opened> {
       await stop();
     },
   };
+}
+
+/** The other side is a second box. */
+async function openE2bIn(): Promise<Opened> {
+  const box = await startTestBox();
+  const instance = (): Opened => {
+    const address = { apiUrl: `${box.url}/e2b`, sandboxUrl: `${box.url}/e2b`, domain: 'e2b.app', key: box.key };
+    const provider = createE2b({ ...address, owner: `contract-${process.pid}` });
+    return { provider, remembers: false, reopen: async () => instance(), close: () => provider.close() };
+  };
+  return { ...instance(), close: () => box.stop() };
 }

@@ -132,6 +132,19 @@ export const settings = {
     z.string().optional(),
     'File that names the machines which the ssh provider may use (docs/providers/ssh.md). Default: none, and no such provider.',
   ),
+  e2bApiKey: setting(
+    'SKILLBOX_E2B_API_KEY',
+    z.string().optional(),
+    'Key for a server that speaks the E2B protocol (docs/providers/e2b.md). Default: none, and no e2b provider.',
+    true,
+  ),
+  e2bDomain: setting('SKILLBOX_E2B_DOMAIN', z.string().default('e2b.app'), 'Domain of that server.'),
+  e2bApiUrl: setting('SKILLBOX_E2B_API_URL', url().optional(), 'Address of its control plane. Default: https://api.<domain>.'),
+  e2bSandboxUrl: setting(
+    'SKILLBOX_E2B_SANDBOX_URL',
+    url().optional(),
+    'One address for the data plane of all its sandboxes. Default: a host for each below the domain.',
+  ),
   drainTimeout: setting('SKILLBOX_DRAIN_TIMEOUT', time('20s'), 'How long a stopping server lets running executions finish.'),
   leaseTtl: setting(
     'SKILLBOX_LEASE_TTL',
