@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { validateAgainst } from '../../packages/box/src/json-schema/schema.ts';
 import { lintFolder } from '../../packages/box/src/skills/lint.ts';
-import { validateAgainst } from '../../packages/box/src/skills/schema.ts';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 const interpreters = { python: ['python3'], node: ['node'], bash: ['bash'] } as const;
