@@ -414,7 +414,7 @@ describe('without a box', () => {
     const follow = (file: string): void => {
       if (loaded.has(file)) return;
       loaded.add(file);
-      for (const [, name = ''] of readFileSync(join(dist, file), 'utf8').matchAll(/(?:from|import)"([^"]+)"/g)) {
+      for (const [, name = ''] of readFileSync(join(dist, file), 'utf8').matchAll(/\b(?:from|import)"([@\w./][\w./@:-]*)"/g)) {
         if (name.startsWith('./')) follow(name.slice(2));
         else loaded.add(name);
       }

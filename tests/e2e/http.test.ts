@@ -303,6 +303,13 @@ describe('audit', () => {
     await box.push(shellSkill('doomed'), agent);
     await box.request('/v1/skills/doomed/1.0.0', { method: 'DELETE', key: agent, headers: { 'X-Request-ID': 'req-delete' } });
 
+    const change = (path: string, method: string, id: string, body: object) =>
+      box.json(path, { method, body, headers: { 'X-Request-ID': id } });
+    await change('/v1/templates/audited', 'PUT', 'req-apply', { description: 'Audited' });
+    await change('/v1/credits/grants', 'POST', 'req-grant', { tenant: 'acme', amount: 1 });
+    await change('/v1/host/canary', 'POST', 'req-canary', {});
+    await change('/v1/host/reap', 'POST', 'req-reap', { dry_run: true });
+
     const { body } = await box.json<{ items: BoxEvent[] }>('/v1/events?type=audit.&limit=100');
     const byRequest = (id: string) => body.items.filter(({ data }) => data.request_id === id);
     const admin = (await box.json<{ items: { id: string; name: string }[] }>('/v1/keys?limit=500')).body.items.find(
@@ -317,6 +324,10 @@ describe('audit', () => {
           data: { input: { name: 'audited', tenant: 'acme' } },
         },
       ],
+      'template.apply': ['req-apply', { data: { input: { name: 'audited', description: 'Audited' } } }],
+      'credits.grant': ['req-grant', { data: { input: { tenant: 'acme', amount: 1 } } }],
+      'host.canary': ['req-canary', {}],
+      'host.reap': ['req-reap', { data: { input: { dry_run: true } } }],
       'key.revoke': ['req-revoke', { actor: { kind: 'adm', id: admin?.id }, subject: { type: 'key', id: made.id } }],
       'tenant.set': ['req-set', { subject: { type: 'tenant', id: 'acme' }, data: { input: { slots: 2 } } }],
       'skill.delete': [
