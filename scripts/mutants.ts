@@ -32,7 +32,7 @@ const uids = edit(`${provider}/uids.ts`);
 const launch = edit('packages/box/native/launch.c');
 const guest = edit('packages/box/native/guest-once.c');
 const guestMain = edit('packages/box/native/guest.c');
-const env = edit('packages/box/src/skills/env.ts');
+const env = edit('packages/box/src/env-names.ts');
 const records = edit('packages/box/src/executions/records.ts');
 
 const mutant = (layer: string, file: string, title: string, ...edits: Edit[]): Mutant => ({

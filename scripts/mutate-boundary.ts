@@ -3,7 +3,7 @@
  * With a word, only the layers whose name has it. Works on copies in a temporary folder; the checkout is only read.
  */
 
-import { execFile, execFileSync } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
@@ -24,8 +24,17 @@ const chosen = mutants.filter(({ layer }) => layer.includes(word));
 const workers = Math.max(1, Math.min(2, availableParallelism()));
 const folder = mkdtempSync(join(tmpdir(), 'skillbox-mutants-'));
 const started = Date.now();
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    console.error(`ended by ${signal}`);
+    process.exit(130);
+  });
+}
 
 const copies = Array.from({ length: workers }, (_, index) => makeCopy(join(folder, String(index))));
 
@@ -159,12 +168,12 @@ async function runTests(
     ...names.map((name) => `tests/security/${name}`),
   ];
   const said = await new Promise<string>((resolve) => {
-    execFile(
-      process.execPath,
-      args,
-      { cwd: copy, env: { ...process.env, CI: '' }, maxBuffer: 2 ** 26, timeout: 300_000 },
-      (_, stdout, stderr) => resolve(stdout + stderr),
-    );
+    const options = { cwd: copy, env: { ...process.env, CI: '' }, maxBuffer: 2 ** 26, timeout: 300_000 };
+    const child = execFile(process.execPath, args, options, (_, stdout, stderr) => {
+      running.delete(child);
+      resolve(stdout + stderr);
+    });
+    running.add(child);
   });
   if (!existsSync(report)) throw new Error(`vitest gave no report: ${said.slice(-500)}`);
   const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
