@@ -48,6 +48,10 @@ const secondLine = (layer: string, held: string, file: string, title: string, ..
 const allow = (...calls: string[]): Edit => seccomp('vfork wait4', `vfork ${calls.join(' ')} wait4`);
 const noDrop = command("...(ids.kind === 'self' ? [] : ['ids', String(uid), String(uid)]),", '');
 const immortal = [launch('if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)', 'if (0)'), command("      '--die-with-parent',\n", '')];
+const noProcessLimit = command(
+  "    ...(ids.kind === 'self' ? {} : { nproc: limits.processes + 4 }),\n    ...(cgroup.memory",
+  '    ...(cgroup.memory',
+);
 const noDisable = command(", '--disable-userns'", '');
 
 const namespaces: Mutant[] = [
@@ -380,16 +384,18 @@ const limits: Mutant[] = [
     cgroup("writeIfPresent(join(memory, 'memory.memsw.limit_in_bytes'), String(limits.memoryBytes));", ''),
   ),
   mutant(
-    'cgroup pids',
+    'cgroup pids (and rlimit nproc, which holds the same number)',
     'fork-bomb',
     'gets at most 128 processes',
     cgroup("if (pids) writeFileSync(join(pids, 'pids.max'), String(limits.processes));", ''),
+    noProcessLimit,
   ),
   mutant(
-    'cgroup pids: threads',
+    'cgroup pids: threads (and rlimit nproc, which holds the same number)',
     'fork-bomb',
     'gets at most 128 threads',
     cgroup("if (pids) writeFileSync(join(pids, 'pids.max'), String(limits.processes));", ''),
+    noProcessLimit,
   ),
   mutant(
     'cgroup cpu',
