@@ -21,8 +21,9 @@ check: setup ## Lint, types, boundaries, generated files, dead code
 	@$(bin)/knip --include files,dependencies,unlisted,unresolved
 	@node scripts/run-ts.mjs scripts/generate-docs.ts --check
 
-bench: setup ## Cold runs over HTTP beside bubblewrap by hand
+bench: setup ## Cold runs beside bubblewrap by hand; creating, using and keeping living sandboxes
 	@node scripts/run-ts.mjs bench/cold.ts
+	@node scripts/run-ts.mjs bench/living.ts
 
 mutate-boundary: setup ## Take each layer of the sandbox away in turn; its test must fail
 	@scripts/setup.sh test

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTestBox } from '../tests/support/box.ts';
 import { prepareByHand } from './by-hand.ts';
+import { inTurns, median, percentile } from './samples.ts';
 
 const rounds = Number(process.argv[2] ?? 50);
 const allowedMs = 15;
@@ -36,7 +37,7 @@ try {
       const record = await box.run(name);
       if (record.status !== 'success') throw new Error(`${lang}: ${JSON.stringify(record.error)} ${record.logs}`);
     };
-    const samples = await inTurns({ plain, byHand: async () => void (await byHand.run()), viaBox });
+    const samples = await inTurns({ plain, byHand: async () => void (await byHand.run()), viaBox }, rounds);
     byHand.remove();
     rows.push({
       lang,
@@ -73,28 +74,4 @@ interface Row {
   readonly byHand: number;
   readonly cold: number;
   readonly p95: number;
-}
-
-async function inTurns<K extends string>(tasks: Record<K, () => Promise<void>>): Promise<Record<K, number[]>> {
-  const names = Object.keys(tasks) as K[];
-  const samples = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<K, number[]>;
-  for (let round = -3; round < rounds; round += 1) {
-    for (const name of names) {
-      const started = performance.now();
-      await tasks[name]();
-      if (round >= 0) samples[name].push(performance.now() - started);
-      // Standby is refilled off the request's path: give it the moment that real callers leave too.
-      await new Promise((resolve) => setTimeout(resolve, 30));
-    }
-  }
-  return samples;
-}
-
-function percentile(values: number[], share: number): number {
-  const ordered = [...values].sort((a, b) => a - b);
-  return ordered[Math.min(ordered.length - 1, Math.floor(ordered.length * share))] ?? 0;
-}
-
-function median(values: number[]): number {
-  return percentile(values, 0.5);
 }

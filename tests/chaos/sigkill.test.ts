@@ -11,6 +11,7 @@ import Sqlite from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
 import { probeSkill } from '../support/box.ts';
 import { leftoversSettled, sandboxProcesses, uptime } from '../support/leftovers.ts';
+import { seeded } from '../support/random.ts';
 import { newStateRoot, type ServerProcess, type ServerProcessOptions, startServerProcess } from '../support/server-process.ts';
 
 const rounds = 10;
@@ -262,17 +263,6 @@ async function finishedEvents(box: ServerProcess): Promise<string[]> {
 }
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-
-/** mulberry32: the same moments in every run. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
