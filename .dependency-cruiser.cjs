@@ -1,6 +1,6 @@
 /** Who may import whom. Data walks one way: cli → server → command → domain → store, events, process, providers. */
 
-const domains = '^packages/box/src/(access|credits|events|executions|manifest|observe|process|sandbox|skills|store)/';
+const domains = '^packages/box/src/(access|credits|events|executions|manifest|observe|process|sandbox|skills|store|vault)/';
 
 module.exports = {
   forbidden: [
@@ -23,13 +23,13 @@ module.exports = {
       name: 'store-is-at-the-bottom',
       severity: 'error',
       from: { path: '^packages/box/src/(store|process)/' },
-      to: { path: '^packages/box/src/(access|credits|events|executions|manifest|observe|sandbox|skills)/' },
+      to: { path: '^packages/box/src/(access|credits|events|executions|manifest|observe|sandbox|skills|vault)/' },
     },
     {
       name: 'providers-know-no-domain',
       severity: 'error',
       from: { path: '^packages/box/src/sandbox/providers/' },
-      to: { path: '^packages/box/src/(access|credits|events|executions|skills|store|manifest)/' },
+      to: { path: '^packages/box/src/(access|credits|events|executions|skills|store|manifest|vault)/' },
     },
     {
       name: 'sandboxes-know-no-skills',

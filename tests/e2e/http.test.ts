@@ -307,6 +307,8 @@ describe('audit', () => {
       box.json(path, { method, body, headers: { 'X-Request-ID': id } });
     await change('/v1/templates/audited', 'PUT', 'req-apply', { description: 'Audited' });
     await change('/v1/credits/grants', 'POST', 'req-grant', { tenant: 'acme', amount: 1 });
+    await change('/v1/secrets/AUDITED', 'PUT', 'req-secret', { value: 'value-of-the-audited-secret' });
+    await box.request('/v1/secrets/AUDITED', { method: 'DELETE', headers: { 'X-Request-ID': 'req-secret-delete' } });
     await change('/v1/host/canary', 'POST', 'req-canary', {});
     await change('/v1/host/reap', 'POST', 'req-reap', { dry_run: true });
 
@@ -326,6 +328,8 @@ describe('audit', () => {
       ],
       'template.apply': ['req-apply', { data: { input: { name: 'audited', description: 'Audited' } } }],
       'credits.grant': ['req-grant', { data: { input: { tenant: 'acme', amount: 1 } } }],
+      'secret.set': ['req-secret', { subject: { type: 'secret', id: 'AUDITED' }, data: { input: { name: 'AUDITED' } } }],
+      'secret.delete': ['req-secret-delete', { subject: { type: 'secret', id: 'AUDITED' }, data: { input: { name: 'AUDITED' } } }],
       'host.canary': ['req-canary', {}],
       'host.reap': ['req-reap', { data: { input: { dry_run: true } } }],
       'key.revoke': ['req-revoke', { actor: { kind: 'adm', id: admin?.id }, subject: { type: 'key', id: made.id } }],
@@ -344,6 +348,7 @@ describe('audit', () => {
     for (const [name, [request, event]] of Object.entries(expected))
       expect(byRequest(request)).toMatchObject([{ type: `audit.${name}`, host: box.box.host, ...event }]);
     expect(JSON.stringify(body)).not.toContain(made.key.slice(3));
+    expect(JSON.stringify(body)).not.toContain('value-of-the-audited-secret');
   });
 
   it('is read page by page, and only with cursors that the box made', async () => {

@@ -181,6 +181,8 @@ describe('answers fit what the document says', () => {
     await expectFit('tenant.set', '/v1/tenants/acme', { body: { slots: 3 }, status: 200 });
     await expectFit('tenant.list', '/v1/tenants', { status: 200 });
     await expectFit('credits.grant', '/v1/credits/grants', { body: { tenant: 'default', amount: 0.000001 }, status: 201 });
+    await expectFit('secret.set', '/v1/secrets/TOKEN', { body: { value: 'x' }, status: 200 });
+    await expectFit('secret.list', '/v1/secrets', { status: 200 });
     await expectFit('route.explain', '/v1/templates/burst/route', { status: 200 });
     await expectFit('route.explain', '/v1/templates/vm-attach/route', { status: 200 });
     await expectFit('host.inspect', '/v1/host', { status: 200 });
@@ -277,6 +279,7 @@ describe('answers fit what the document says', () => {
       'execution.archive': `/v1/executions/${id}/files.tar.gz`,
       'execution.file': `/v1/executions/${id}/files/a`,
       'skill.delete': '/v1/skills/plain/1.0.0',
+      'secret.delete': '/v1/secrets/TOKEN',
     };
     // Signals last, since what is signalled takes no more.
     const others = commands

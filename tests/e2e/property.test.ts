@@ -339,6 +339,7 @@ const goodBody: Record<string, fc.Arbitrary<unknown>> = {
     },
     { requiredKeys: ['tenant', 'amount'] },
   ),
+  'secret.set': fc.record({ value: fc.oneof(fc.constantFrom('x', 'a b', ' a', 'a\r\nb', '', 'x'.repeat(9000)), oddText) }),
   'tenant.set': fc.record(
     {
       slots: fc.oneof(fc.integer(), fc.double()),

@@ -49,6 +49,8 @@ beforeAll(async () => {
   snapshotIdOfA = kept.body.id;
   await delay(200);
   await box.json('/v1/credits/grants', { body: { tenant: 'tenant-a', amount: 7 } });
+  for (const name of ['TOKEN', 'ONLY_A'])
+    await box.json(`/v1/secrets/${name}`, { method: 'PUT', body: { value: 'secret-of-a' }, key: keyA });
   stateOfA = await snapshotOfA();
 });
 afterAll(async () => {
@@ -71,6 +73,7 @@ async function snapshotOfA(): Promise<unknown> {
     keys: await kysely.selectFrom('api_keys').select(['id', 'revoked_at']).where('tenant', '=', 'tenant-a').execute(),
     limits: box.box.tenants.limits('tenant-a'),
     credits: await read('/v1/credits'),
+    secrets: await kysely.selectFrom('secrets').selectAll().where('tenant', '=', 'tenant-a').execute(),
     files: await read(`/v1/sandboxes/${sandboxOfA}/files/list`),
     programs: await read(`/v1/sandboxes/${sandboxOfA}/programs`),
   };
@@ -217,6 +220,26 @@ const cases: Record<string, Case> = {
     theirs: () => ({ options: { body: { tenant: 'tenant-a', amount: 1 } } }),
     absent: () => ({ options: { body: { tenant: 'nobodys', amount: 1 } } }),
     outcome: 403,
+  },
+  // The same name as A's: B's own, and A's stays.
+  'secret.set': {
+    theirs: () => ({ params: { name: 'TOKEN' }, options: { body: { value: 'secret-of-b' } } }),
+    absent: () => ({ params: { name: 'NOBODYS' }, options: { body: { value: 'secret-of-b' } } }),
+    outcome: 'own',
+    check: (body) => expect(Object.keys(body as object).sort()).toEqual(['created_at', 'name', 'updated_at', 'updated_by']),
+    leavesNothingSame: true,
+  },
+  'secret.list': {
+    theirs: () => ({}),
+    absent: () => ({}),
+    outcome: 'own',
+    check: (body) => expect(JSON.stringify(body)).not.toContain('secret-of'),
+  },
+  'secret.delete': {
+    theirs: () => ({ params: { name: 'ONLY_A' } }),
+    absent: () => ({ params: { name: 'NOBODYS' } }),
+    outcome: 404,
+    leavesNothingSame: true,
   },
   'key.create': {
     theirs: () => ({ options: { body: { name: 'mine', tenant: 'tenant-a' } } }),

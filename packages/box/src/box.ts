@@ -35,6 +35,7 @@ import { type Catalog, createCatalog } from './skills/catalog.ts';
 import { adminKeyFile, clearTemporary, lockState, makeStateRoot } from './state.ts';
 import { sweepBlobs } from './store/blob-sweep.ts';
 import { openStore, type Store } from './store/store.ts';
+import { createVault, type Vault } from './vault/vault.ts';
 import { version } from './version.ts';
 
 export interface Box {
@@ -57,6 +58,7 @@ export interface Box {
   readonly templates: Templates;
   readonly credits: Ledger;
   readonly sandboxes: Sandboxes;
+  readonly vault: Vault;
   /** All artifacts of an execution as tar.gz. Here, and not in the command, so that the CLI does not load what only servers need. */
   packArtifacts(files: readonly Artifact[]): Readable;
   /** Closes what a crash left, then beats; `url` is where other hosts reach this one. */
@@ -127,6 +129,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     tenantLimit: config.tenantSandboxes,
   });
   const credits = createLedger(database);
+  const vault = createVault(database, secrets);
   await ensureAdminKey(keys, adminKeyFile(config.stateRoot));
 
   let heartbeat: Heartbeat | undefined;
@@ -153,6 +156,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       store,
       templates,
       tenants,
+      vault,
       version,
     },
 

@@ -70,7 +70,7 @@ export const settings = {
   secretKey: setting(
     'SKILLBOX_SECRET_KEY',
     z.string().min(32).optional(),
-    'Key that signs links and encrypts what waits in the queue; the same on all hosts of a box. Default: made at first start, kept in the state root.',
+    'Key that signs links and seals named secrets and what waits in the queue; the same on all hosts of a box. Default: made at first start, kept in the state root.',
     true,
   ),
   defaultTimeout: setting('SKILLBOX_DEFAULT_TIMEOUT', someTime('120s'), 'Time limit of an execution that names none.'),

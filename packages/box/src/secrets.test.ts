@@ -57,4 +57,15 @@ describe('what is sealed', () => {
     for (const cut of [0, 5, 27]) expect(() => secrets.decrypt(sealed.subarray(0, cut).toString('base64'))).toThrow();
     expect(() => others.decrypt(sealed.toString('base64'))).toThrowError(expect.objectContaining({ code: 'internal' }));
   });
+
+  it('for one purpose and place opens for that purpose and in that place only', () => {
+    const vault = secrets.sealer('vault');
+    const sealed = vault.seal('secret', ['a', 'bc']);
+    expect(vault.open(sealed, ['a', 'bc'])).toBe('secret');
+    for (const place of [['ab', 'c'], ['a', 'b'], ['a'], [], ['bc', 'a'], ['a","bc']])
+      expect(() => vault.open(sealed, place)).toThrowError(expect.objectContaining({ code: 'internal' }));
+    expect(() => secrets.sealer('other').open(sealed, ['a', 'bc'])).toThrow();
+    expect(() => others.sealer('vault').open(sealed, ['a', 'bc'])).toThrow();
+    expect(() => secrets.decrypt(vault.seal('x', []))).toThrow();
+  });
 });

@@ -9,6 +9,7 @@ export const scopes = [
   'executions:run',
   'sandboxes:read',
   'sandboxes:use',
+  'secrets:manage',
   'admin',
 ] as const;
 export const scope = z.enum(scopes).describe('admin includes all the others and every tenant');

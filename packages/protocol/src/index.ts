@@ -5,6 +5,7 @@ export * from './events.ts';
 export * from './executions.ts';
 export * from './ids.ts';
 export * from './sandboxes.ts';
+export * from './secrets.ts';
 export * from './skills.ts';
 export * from './telemetry.ts';
 export * from './wire.ts';

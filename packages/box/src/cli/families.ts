@@ -5,7 +5,7 @@ export const groups: readonly { readonly title: string; readonly words: readonly
   { title: 'The box', words: ['up', 'down', 'serve', 'health', 'doctor'] },
   { title: 'Skills', words: ['skill', 'run', 'exec'] },
   { title: 'Sandboxes', words: ['sandbox', 'template', 'route', 'credits', 'inspect', 'reap'] },
-  { title: 'Access', words: ['key', 'tenant', 'events'] },
+  { title: 'Access', words: ['key', 'tenant', 'secret', 'events'] },
   { title: 'More', words: ['config', 'completion', 'version'] },
 ];
 
@@ -20,6 +20,7 @@ export const familySummaries: Readonly<Record<string, string>> = {
   credits: 'What a tenant can pay for sandboxes with, and what it paid',
   key: 'API keys',
   tenant: 'Tenants and their limits',
+  secret: 'Secrets that the box sends on for sandboxes',
   config: 'Settings and the manifest',
 };
 

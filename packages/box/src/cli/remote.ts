@@ -11,6 +11,7 @@ import { pushPolish } from './push.ts';
 import { runPolish } from './run.ts';
 import { execPolish, sandboxLogsPolish } from './sandbox-exec.ts';
 import { catPolish, watchPolish } from './sandbox-streams.ts';
+import { setSecretPolish } from './secret.ts';
 import { applyTemplatePolish } from './template.ts';
 import { viewOf } from './views.ts';
 
@@ -28,6 +29,7 @@ export const polished: Readonly<Record<string, Polish>> = {
   'execution.logs': logsPolish,
   'skill.push': pushPolish,
   'template.apply': applyTemplatePolish,
+  'secret.set': setSecretPolish,
   'box.health': healthPolish,
   'sandbox.exec': execPolish,
   'sandbox.output': sandboxLogsPolish,

@@ -8,6 +8,7 @@ import type {
   Execution,
   ExecutionSummary,
   Page,
+  Secret,
   SkillDetail,
   SkillSummary,
   Tenant,
@@ -46,6 +47,8 @@ const views: Record<string, View> = {
   'key.revoke': (key: ApiKey) => `Revoked ${key.id} (${oneLine(key.name)}). It does not work any more.`,
   'tenant.list': (page: Page<Tenant>, io) => list(page, tenantColumns, io, 'No tenants.'),
   'tenant.set': (tenant: Tenant, io) => list({ items: [tenant], next_cursor: null }, tenantColumns, io, ''),
+  'secret.list': (page: Page<Secret>, io) => list(page, secretColumns, io, 'No secrets. Keep one: skillbox secret set NAME'),
+  'secret.delete': (_nothing, _io, { name }) => `Deleted ${name}.`,
   'event.list': (page: Page<BoxEvent>, io) => list(page, eventColumns, io, 'Nothing happened.'),
 };
 
@@ -88,6 +91,12 @@ const artifactColumns: Column<Artifact>[] = [
   column('PATH', (file) => file.path, { tone: () => 'bold' }),
   column('SIZE', (file) => formatSize(file.size), right),
   column('SHA-256', (file) => file.sha256),
+];
+
+const secretColumns: Column<Secret>[] = [
+  column('NAME', (secret) => secret.name, { tone: () => 'bold' }),
+  column('SET', (secret) => ago(secret.updated_at)),
+  column('BY', (secret) => secret.updated_by),
 ];
 
 interface ProgramRow {

@@ -73,6 +73,8 @@ export interface Command<I extends z.ZodObject = z.ZodObject> {
   readonly effect: 'read' | 'change';
   /** An administrative act: leaves an audit event. */
   readonly audited?: boolean;
+  /** Fields of the input that no event may have. */
+  readonly unrecorded?: readonly string[];
   readonly input: I;
   readonly output: OutputKind;
   readonly http: HttpFace;

@@ -9,6 +9,7 @@ import { sandboxFileCommands } from './sandbox-files.ts';
 import { sandboxPortCommands } from './sandbox-ports.ts';
 import { sandboxProgramCommands } from './sandbox-programs.ts';
 import { sandboxCommands } from './sandboxes.ts';
+import { secretCommands } from './secrets.ts';
 import { skillCommands } from './skills.ts';
 import { statusCommands } from './status.ts';
 import { telemetryCommands } from './telemetry.ts';
@@ -23,6 +24,7 @@ export const commands: readonly Command[] = [
   ...sandboxFileCommands,
   ...sandboxPortCommands,
   ...creditCommands,
+  ...secretCommands,
   ...telemetryCommands,
   ...accessCommands,
   ...eventCommands,

@@ -161,8 +161,12 @@ async function audit(
     actor: caller.actor,
     subject: { type: command.name.split('.')[0] ?? '', id },
     type: `audit.${command.name}`,
-    data: { request_id: requestId, input },
+    data: { request_id: requestId, input: recordable(command, input) },
   });
+}
+
+function recordable({ unrecorded = [] }: Command, input: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(input).filter(([field]) => !unrecorded.includes(field)));
 }
 
 /** What is not a command. Returns the paths. */

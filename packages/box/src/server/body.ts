@@ -34,11 +34,15 @@ export async function readJsonBody(request: IncomingMessage, limit: number): Pro
   try {
     value = parseJson(bytes.toString('utf8'));
   } catch (error) {
-    throw new BoxError('invalid_json', `The body is not JSON: ${(error as Error).message}`);
+    throw new BoxError('invalid_json', `The body is not JSON: ${withoutExcerpt((error as Error).message)}`);
   }
   if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as Record<string, unknown>;
   throw new BoxError('bad_request', 'The body must be a JSON object.');
 }
+
+/** V8 quotes what it could not read, and that may be a secret. */
+const withoutExcerpt = (message: string): string =>
+  message.replace(/(, )?(\.{3})?".*"(\.{3})? is not valid JSON$/s, '') || 'unexpected text';
 
 const zipTypes = ['application/zip', 'application/octet-stream', 'application/x-zip-compressed'];
 

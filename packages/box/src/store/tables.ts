@@ -20,6 +20,7 @@ export interface Tables {
   credit_balances: CreditBalanceRow;
   credit_entries: CreditEntryRow;
   credit_meters: CreditMeterRow;
+  secrets: SecretRow;
 }
 
 export interface ApiKeyRow {
@@ -248,4 +249,16 @@ export interface CreditMeterRow {
   held: number;
   settled: number;
   closed_at: string | null;
+}
+
+/** Named secrets of tenants, see vault/. */
+export interface SecretRow {
+  tenant: string;
+  name: string;
+  /** Sealed for this tenant and name: in another row it does not open. */
+  sealed: string;
+  created_at: string;
+  updated_at: string;
+  /** Who set the value. */
+  actor: string;
 }
