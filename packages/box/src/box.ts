@@ -17,6 +17,7 @@ import { clearSpool, recoverExecutions } from './executions/recovery.ts';
 import { createSlots } from './executions/slots.ts';
 import { packArtifacts } from './executions/tarball.ts';
 import { type Heartbeat, hostId, startHeartbeat } from './host.ts';
+import { createHosts, type Hosts } from './hosts.ts';
 import { loadManifest } from './manifest/load.ts';
 import type { Manifest } from './manifest/schema.ts';
 import type { Logger } from './observe/log.ts';
@@ -42,6 +43,8 @@ export interface Box {
   readonly config: Config;
   readonly manifest: Manifest;
   readonly host: string;
+  /** The others, and where they are. */
+  readonly hosts: Hosts;
   readonly version: string;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -121,9 +124,10 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       toTemplate(name, number, 'manifest', definition),
     ),
   );
+  const hosts = createHosts(leases);
   const configured = configuredProviders(config, host);
   const sandboxes = createSandboxes({
-    ...{ database, events, host, log, secrets, templates },
+    ...{ database, events, host, hosts, log, secrets, templates },
     meter: createMeter(database),
     providers: new Map([provider.living, ...configured].map((one) => [one.name, one])),
     tenantLimit: config.tenantSandboxes,
@@ -144,6 +148,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       events,
       executions,
       host,
+      hosts,
       keys,
       log,
       manifest,

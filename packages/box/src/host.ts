@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { hostLease } from './hosts.ts';
 import type { Logger } from './observe/log.ts';
 import { writePrivateFile } from './private-file.ts';
 import type { Leases } from './store/leases.ts';
@@ -32,7 +33,7 @@ export interface HeartbeatParts {
   leavesWork(): Promise<boolean>;
 }
 
-const prefix = 'host/';
+const prefix = hostLease('');
 /** A stopping server does not wait longer than this for a database that does not answer. */
 const stopPatienceMs = 3000;
 
@@ -47,7 +48,7 @@ export function hostId(stateRoot: string): string {
 
 export async function startHeartbeat(parts: HeartbeatParts): Promise<Heartbeat> {
   const { host, url, leases, log, ttlMs } = parts;
-  const name = `${prefix}${host}`;
+  const name = hostLease(host);
   const acquire = () => leases.acquire(name, host, ttlMs, { url });
   let renewedAt = performance.now();
   let held = true;

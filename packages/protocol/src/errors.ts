@@ -65,7 +65,7 @@ export const errorKinds = {
   sandbox_unavailable: kind(503, 6, 'The host lacks a layer of the sandbox: run skillbox doctor for the line that mends it.'),
   no_provider: kind(503, 6, 'Details say why each candidate was passed over; mend one, or choose another template.'),
   nothing_listens: kind(502, 6, 'Start a server in the sandbox on that port, bound to 127.0.0.1 or 0.0.0.0, and try again.'),
-  on_another_host: kind(503, 6, 'Send the request to the host that the message names.'),
+  on_another_host: kind(503, 6, 'Try again, or send the request to the host that the message names.'),
   internal: kind(500, 8, 'This is a fault of the box. The server log has the cause under this request id.'),
 
   // How an execution can end other than well. They stand in the record, not in a response status.

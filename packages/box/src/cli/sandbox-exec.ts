@@ -74,6 +74,8 @@ async function* followProgram(client: Client, id: string, program: number, follo
     try {
       const options = { silenceMs, ...(lastEventId !== undefined && { lastEventId }) };
       for await (const event of client.events(command, { id, program, encoding: 'base64', follow }, options)) {
+        // The sandbox may well be there; only the way to it broke.
+        if (isBrokenOff(event)) throw new BoxError('unreachable', 'The host of the sandbox went away.');
         attempts = 0;
         lastEventId = event.id;
         yield event;
@@ -88,6 +90,8 @@ async function* followProgram(client: Client, id: string, program: number, follo
     }
   }
 }
+
+const isBrokenOff = ({ event, data }: StreamEvent): boolean => event === 'error' && (data as { error: string }).error === 'on_another_host';
 
 /** Where stdout is for JSON, all of it goes to stderr. */
 async function show(events: AsyncIterable<StreamEvent>, json: boolean): Promise<End | undefined> {

@@ -1,7 +1,7 @@
 /** skillbox sandbox cat and watch: what comes goes straight to the terminal. */
 
 import { pipeline } from 'node:stream/promises';
-import { sandboxId } from '@skillbox/protocol';
+import { BoxError, sandboxId } from '@skillbox/protocol';
 import { z } from 'zod';
 import { commandNamed } from './call.ts';
 import type { CliContext, Outcome } from './leaf.ts';
@@ -30,7 +30,8 @@ export const watchPolish = {
   async run({ client, io }: CliContext, given: Record<string, unknown>): Promise<Outcome> {
     const box = await client();
     for await (const { event, data } of box.events(commandNamed('sandbox.file.watch'), watchInput.parse(given), { silenceMs: 45_000 })) {
-      const { path: changed } = data as { path: string };
+      const { path: changed, message } = data as { path: string; message?: string };
+      if (event === 'error') throw new BoxError('unavailable', message ?? 'The watch broke off.');
       io.print(io.json ? JSON.stringify({ event, path: changed }) : `${event.padEnd(10)} ${oneLine(changed)}`);
     }
     return {};

@@ -50,8 +50,6 @@ export interface HttpFace {
   readonly raw?: 'always' | 'unless-json';
   /** Also reachable with a signed link instead of a key. */
   readonly signed?: boolean;
-  /** What it reads lives in the memory of the host that runs the execution: other hosts pass the request on. */
-  readonly ownedByHost?: boolean;
 }
 
 export interface CliFace {

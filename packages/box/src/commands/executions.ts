@@ -115,7 +115,7 @@ export const executionCommands = [
     effect: 'read',
     input: one,
     output: { kind: 'events', schema: outputEvent },
-    http: { method: 'GET', path: '/v1/executions/:id/events', ownedByHost: true },
+    http: { method: 'GET', path: '/v1/executions/:id/events' },
     async run({ box, caller, lastEventId, signal }, { id }) {
       const row = await box.executions.row(id, caller.tenant);
       const after = /^\d{1,9}$/.test(lastEventId ?? '') ? Number(lastEventId) : 0;

@@ -5,18 +5,20 @@ import { type Caller, encodeActor } from '../access/caller.ts';
 import type { Meter } from '../credits/meter.ts';
 import { checkEnv } from '../env-names.ts';
 import type { Events } from '../events/events.ts';
+import type { Hosts } from '../hosts.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Database } from '../store/database.ts';
-import type { SandboxRow } from '../store/tables.ts';
+import type { SandboxRow, SnapshotRow } from '../store/tables.ts';
 import { createActivity } from './activity.ts';
+import { elsewhere } from './elsewhere.ts';
 import { newSandboxId } from './ids.ts';
 import { checkInputs } from './inputs.ts';
 import { createLifecycle, wrongState } from './lifecycle.ts';
 import type { Capability } from './living.ts';
 import { createLocks } from './locks.ts';
 import { createReaper } from './reaper.ts';
-import { boxActor, createSandboxRecords, describe, templateOf } from './records.ts';
+import { boxActor, createSandboxRecords, describe, isLiving, templateOf } from './records.ts';
 import { closeUnfinished, compareWithProviders, endUnpaid, failSandboxesOf } from './recovery.ts';
 import { explainRoute, findCandidates, type Providers, type Wanted } from './routing.ts';
 import type { Sandboxes } from './sandboxes.ts';
@@ -32,6 +34,7 @@ export interface SandboxParts {
   readonly database: Database;
   readonly events: Events;
   readonly host: string;
+  readonly hosts: Hosts;
   readonly log: Logger;
   readonly providers: Providers;
   readonly templates: Templates;
@@ -63,15 +66,16 @@ interface Making {
 }
 
 const canaryEveryMs = 10 * 60_000;
+const hostsRemembered = 10_000;
 
 export function createSandboxes(parts: SandboxParts): HostedSandboxes {
-  const { database, events, host, log, meter, providers, secrets, templates, tenantLimit } = parts;
+  const { database, events, host, hosts, log, meter, providers, secrets, templates, tenantLimit } = parts;
   const records = createSandboxRecords(database, events, meter);
   const snapshotRecords = createSnapshotRecords(database);
   const activity = createActivity();
   const locks = createLocks();
   const lifecycle = createLifecycle({ activity, log, providers, records, secrets });
-  const snapshots = createSnapshots({ host, log, providers, records: snapshotRecords, secrets });
+  const snapshots = createSnapshots({ host, hosts, log, providers, records: snapshotRecords, secrets });
   const sweepSnapshots = (): void =>
     void snapshots.sweep().catch((error: Error) => log.error({ err: error }, 'could not look for snapshots that nothing needs'));
   const reaper = createReaper({ host, log, activity, lifecycle, locks, providers, records, secrets, onEnded: sweepSnapshots });
@@ -86,8 +90,20 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   /** Of this tenant and on this host. */
   const ownRow = async (tenant: string, id: string): Promise<SandboxRow> => {
     const row = await rowOf(tenant, id);
-    if (row.host === host) return row;
-    throw new BoxError('on_another_host', `The sandbox ${id} lives on host ${row.host}; this is ${host}.`);
+    if (row.host !== host) throw await elsewhere(hosts, `The sandbox ${id}`, row.host);
+    return row;
+  };
+
+  const known = new Map<string, string>();
+  const hostOf = async (id: string): Promise<string | undefined> => {
+    const remembered = known.get(id);
+    if (remembered !== undefined) return remembered;
+    const row = await records.row(id);
+    if (!row) return undefined;
+    known.set(id, row.host);
+    const [oldest] = known.keys();
+    if (known.size > hostsRemembered && oldest !== undefined) known.delete(oldest);
+    return row.host;
   };
 
   /** Alone with the sandbox, which is read again: whoever was before may have changed it. */
@@ -155,6 +171,15 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     });
   };
 
+  /** For a sandbox that is here: a disk does not move between hosts. */
+  const snapshotHere = async (tenant: string, id: string): Promise<SnapshotRow> => {
+    const row = await snapshotRecords.row(id, tenant);
+    if (!row || row.host === host) return snapshots.find(tenant, id);
+    throw new BoxError('invalid_state', `The snapshot ${id} is on host ${row.host}, and the sandbox on ${host}.`, {
+      hint: 'Create a sandbox from the snapshot: it is made where the snapshot is.',
+    });
+  };
+
   const programsKnown = async (row: SandboxRow): Promise<void> => {
     if (activity.knowsPrograms(row.id)) return;
     const programs = await handleOf(providers, secrets, row).programs();
@@ -196,13 +221,18 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
 
     get: async (tenant, id) => describe(await rowOf(tenant, id)),
     list: (filter) => records.list(filter),
+    hostOf,
 
-    destroy: (caller, id, reason = 'asked for') =>
-      change(caller, id, async (row) => {
+    async destroy(caller, id, reason = 'asked for') {
+      const known = await rowOf(caller.tenant, id);
+      // Also where the host is gone that it lived on.
+      if (!isLiving(known.state) && known.host !== host) return describe(known);
+      return change(caller, id, async (row) => {
         const ended = await lifecycle.end(row, caller.actor, reason);
         sweepSnapshots();
         return describe(ended);
-      }),
+      });
+    },
 
     recreate: (caller, id) =>
       change(caller, id, async (row) => {
@@ -248,7 +278,9 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     snapshots: (tenant, filter) => snapshotRecords.list(tenant, filter),
 
     async removeSnapshot(caller, id) {
-      const row = await snapshots.find(caller.tenant, id);
+      const row = await snapshotRecords.row(id, caller.tenant);
+      if (!row) throw new BoxError('not_found', `There is no snapshot ${id}.`);
+      // Gone for everybody from here on. Its layers go when nothing stands on them, at the next look of the host that has them.
       await snapshotRecords.setHidden(row.id, true);
       await snapshots.sweep();
     },
@@ -256,7 +288,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     restore: (caller, id, snapshotId) =>
       change(caller, id, async (row) => {
         if (row.state !== 'ready' && row.state !== 'paused') throw wrongState(row, 'ready or paused');
-        const snapshot = await snapshots.find(caller.tenant, snapshotId);
+        const snapshot = await snapshotHere(caller.tenant, snapshotId);
         const candidates = await candidatesFor(caller, templateOf(row), row.on_expiry, snapshot.provider);
         const made = await lifecycle.remake(row, caller.actor, {
           ...{ candidates, reason: `restored from ${snapshotId}`, snapshot: snapshotId, limit: tenantLimit },
@@ -296,7 +328,8 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       const done = activity.begin(id);
       try {
         await locks.settled(id);
-        let row = await ownRow(tenant, id);
+        let row = await rowOf(tenant, id);
+        if (isLiving(row.state)) row = await ownRow(tenant, id);
         if (row.state === 'paused') {
           row = await locks.exclusive(id, async () => {
             const now = await ownRow(tenant, id);
@@ -304,7 +337,8 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
           });
           reaper.expect(row.expires_at);
         }
-        if (row.state !== 'ready') throw new BoxError('not_found', `The sandbox ${id} is ${row.state}.`);
+        if (row.state !== 'ready')
+          throw new BoxError('not_found', `The sandbox ${id} is ${row.state}${row.reason ? `: ${row.reason}` : ''}.`);
         await programsKnown(row);
         return { sandbox: describe(row), handle: handleOf(providers, secrets, row), done };
       } catch (error) {
@@ -329,6 +363,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     },
     async beat() {
       await closeAndExpire();
+      await snapshots.sweep();
       await endUnpaid(recovery, await meter.renew(host));
     },
     hostGone: (gone) => failSandboxesOf(recovery, gone),

@@ -11,6 +11,8 @@ export interface Sandboxes {
   /** 404 for what is another tenant's. */
   get(tenant: string, id: string): Promise<Sandbox>;
   list(filter: SandboxFilter): Promise<Page<Sandbox>>;
+  /** Whosever it is; undefined when there is no such sandbox. It stays with its host for life. */
+  hostOf(id: string): Promise<string | undefined>;
   destroy(caller: Caller, id: string, reason?: string): Promise<Sandbox>;
   /** The same template, labels and env, a fresh disk, the same id. */
   recreate(caller: Caller, id: string): Promise<Sandbox>;

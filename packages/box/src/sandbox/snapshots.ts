@@ -1,9 +1,11 @@
 /** Snapshots of disks: taken under a record that is hidden until they are whole, and kept as long as something stands on them. */
 
 import { BoxError } from '@skillbox/protocol';
+import type { Hosts } from '../hosts.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Secrets } from '../secrets.ts';
 import type { SandboxRow, SnapshotRow } from '../store/tables.ts';
+import { elsewhere } from './elsewhere.ts';
 import { newSnapshotId } from './ids.ts';
 import { wrongState } from './lifecycle.ts';
 import type { Capability } from './living.ts';
@@ -25,13 +27,14 @@ export interface Snapshots {
 
 export interface SnapshotParts {
   readonly host: string;
+  readonly hosts: Hosts;
   readonly log: Logger;
   readonly providers: Providers;
   readonly records: SnapshotRecords;
   readonly secrets: Secrets;
 }
 
-export function createSnapshots({ host, log, providers, records, secrets }: SnapshotParts): Snapshots {
+export function createSnapshots({ host, hosts, log, providers, records, secrets }: SnapshotParts): Snapshots {
   const making = new Set<string>();
   let sweeping: Promise<void> | undefined;
 
@@ -74,7 +77,7 @@ export function createSnapshots({ host, log, providers, records, secrets }: Snap
     async find(tenant, id) {
       const row = await records.row(id, tenant);
       if (!row) throw new BoxError('not_found', `There is no snapshot ${id}.`);
-      if (row.host !== host) throw new BoxError('on_another_host', `The snapshot ${id} lives on host ${row.host}; this is ${host}.`);
+      if (row.host !== host) throw await elsewhere(hosts, `The snapshot ${id}`, row.host);
       return row;
     },
 

@@ -14,8 +14,8 @@ import { checkLink } from '../executions/links.ts';
 import { authenticate, nobody, requireScope } from './auth.ts';
 import { docsPage } from './docs-page.ts';
 import { mountE2b } from './e2b/routes.ts';
+import { orElsewhere } from './elsewhere.ts';
 import { errorAnswer } from './errors.ts';
-import { forwardToOwner } from './forward.ts';
 import { readInput } from './input.ts';
 import { openApiDocument } from './openapi.ts';
 import { eventStream } from './sse.ts';
@@ -49,35 +49,32 @@ export function createApp(box: Box): App {
 function mountCommand(app: App, box: Box, command: Command): void {
   const route = command.http.path.replace(/:(\w+)\*$/, ':$1{.+}');
   app.on(command.http.method, route, (c) =>
-    answer(box, c, command.http.path, async (requestId) => {
-      const { incoming } = c.env;
-      const headOnly = c.req.method === 'HEAD';
-      const unread = new AbortController();
-      const query = new URL(c.req.url).searchParams;
-      const params = c.req.param() as Record<string, string>;
-      const caller = await identify(box, command, incoming, params, query);
-      const input = await readInput(command, incoming, params, query, box.config);
-      if (command.http.ownedByHost) {
-        const forwarded = await forwardToOwner(box, caller, params.id ?? '', incoming, c.req.raw.signal);
-        if (forwarded) return forwarded;
-      }
-      const context: CommandContext = {
-        box,
-        caller,
-        requestId,
-        origin: box.config.publicUrl?.replace(/\/$/, '') ?? originOf(incoming),
-        idempotencyKey: idempotencyKey(incoming),
-        lastEventId: headerOf(incoming, 'last-event-id'),
-        signal: headOnly ? AbortSignal.any([c.req.raw.signal, unread.signal]) : c.req.raw.signal,
-      };
-      const result = await command.run(context, input as never);
-      if (command.audited) await audit(context, command, input as Record<string, unknown>, result);
-      const response = toResponse(command, result, context.signal, headOnly);
-      // A stream that nobody will read has not begun, and so does not end: this lets go of what it holds.
-      if (headOnly) unread.abort();
-      return response;
-    }),
+    answer(box, c, command.http.path, (requestId) => run(c, requestId).catch((error) => orElsewhere(box, c.env.incoming, error))),
   );
+  const run = async (c: AppContext, requestId: string): Promise<Response> => {
+    const { incoming } = c.env;
+    const headOnly = c.req.method === 'HEAD';
+    const unread = new AbortController();
+    const query = new URL(c.req.url).searchParams;
+    const params = c.req.param() as Record<string, string>;
+    const caller = await identify(box, command, incoming, params, query);
+    const input = await readInput(command, incoming, params, query, box.config);
+    const context: CommandContext = {
+      box,
+      caller,
+      requestId,
+      origin: box.config.publicUrl?.replace(/\/$/, '') ?? originOf(incoming),
+      idempotencyKey: idempotencyKey(incoming),
+      lastEventId: headerOf(incoming, 'last-event-id'),
+      signal: headOnly ? AbortSignal.any([c.req.raw.signal, unread.signal]) : c.req.raw.signal,
+    };
+    const result = await command.run(context, input as never);
+    if (command.audited) await audit(context, command, input as Record<string, unknown>, result);
+    const response = toResponse(command, result, context.signal, headOnly);
+    // A stream that nobody will read has not begun, and so does not end: this lets go of what it holds.
+    if (headOnly) unread.abort();
+    return response;
+  };
 }
 
 async function identify(

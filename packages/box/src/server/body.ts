@@ -26,9 +26,15 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
 }
 
+const bodies = new WeakMap<IncomingMessage, Buffer>();
+
+/** What was read of a request as JSON, for whoever has to send it on. */
+export const bodyOf = (request: IncomingMessage): Buffer | undefined => bodies.get(request);
+
 /** An absent body is an empty object. */
 export async function readJsonBody(request: IncomingMessage, limit: number): Promise<Record<string, unknown>> {
   const bytes = await readBytes(request, limit);
+  bodies.set(request, bytes);
   if (bytes.length === 0) return {};
   let value: unknown;
   try {

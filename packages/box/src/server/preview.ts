@@ -3,7 +3,6 @@
  * What answers is hostile: it gets nothing of the box's keys and cookies, and its pages no say over the box's origin.
  */
 
-import { randomUUID } from 'node:crypto';
 import {
   request as httpRequest,
   type IncomingHttpHeaders,
@@ -19,6 +18,7 @@ import { checkPreviewToken, previewLinkMs } from '../sandbox/preview-link.ts';
 import { authenticate, requireScope } from './auth.ts';
 import { sandboxOfHost } from './e2b/hosts.ts';
 import { errorAnswer } from './errors.ts';
+import { rawHead, requestIdOf, withoutHops } from './http-heads.ts';
 
 export interface PreviewTarget {
   readonly sandbox: string;
@@ -181,11 +181,6 @@ function exchange(
   });
 }
 
-const hopByHop = [
-  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
-  ...['transfer-encoding', 'upgrade', 'http2-settings', 'expect'],
-];
-
 /** What the request says, without what is the box's. */
 function insideHeaders(request: IncomingMessage, { port, prefix }: PreviewTarget): OutgoingHttpHeaders {
   const { headers } = request;
@@ -250,13 +245,6 @@ function outsideLocation(location: string, { port, prefix }: PreviewTarget): str
   return path.startsWith('/') && !path.startsWith('//') ? prefix + path : location;
 }
 
-function withoutHops(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  const named = String(headers.connection ?? '')
-    .split(',')
-    .map((name) => name.trim().toLowerCase());
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.includes(name) && !named.includes(name)));
-}
-
 /** The token is for the box: it does not go inside. */
 function insidePath({ path }: PreviewTarget): string {
   const at = path.indexOf('?');
@@ -278,11 +266,6 @@ const cookiesOf = (headers: IncomingHttpHeaders): [string, string][] =>
 const nothingAnswers = ({ port }: Pick<PreviewTarget, 'port'>, cause: unknown): BoxError =>
   new BoxError('nothing_listens', `Nothing answers on port ${port} in this sandbox.`, { cause });
 
-function requestIdOf(request: IncomingMessage): string {
-  const given = request.headers['x-request-id'];
-  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
-}
-
 function answerError(box: Box, error: unknown, requestId: string, request: IncomingMessage, response: ServerResponse): void {
   if (response.headersSent) {
     response.destroy();
@@ -295,12 +278,4 @@ function answerError(box: Box, error: unknown, requestId: string, request: Incom
     ...(!request.complete && { Connection: 'close' }),
   });
   response.end(text);
-}
-
-/** A head for a connection that Node has handed over. */
-export function rawHead(status: number, reason: string, headers: OutgoingHttpHeaders): string {
-  const lines = Object.entries(headers).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).flatMap((item) => (item === undefined ? [] : [`${name}: ${item}`])),
-  );
-  return `HTTP/1.1 ${status} ${reason.replace(/[^\x20-\x7e]/g, '')}\r\n${lines.map((line) => `${line.replace(/[\r\n]/g, '')}\r\n`).join('')}\r\n`;
 }

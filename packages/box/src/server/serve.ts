@@ -9,7 +9,9 @@ import type { Config } from '../config.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { removeServerRecord, writeServerRecord } from '../state.ts';
 import { createApp } from './app.ts';
+import { passOn } from './forward.ts';
 import { answerMalformed, malformedAnswer } from './malformed.ts';
+import { mayBelongElsewhere } from './owner.ts';
 import { previewTarget, servePreview } from './preview.ts';
 import { serveUpgrades } from './websocket.ts';
 
@@ -80,13 +82,24 @@ export async function startServer(config: Config, log: Logger = createLog(config
   };
 }
 
-/** Previews are passed on as they come; everything else is the app's. */
+/** What belongs to another host goes there; previews are passed on as they come; everything else is the app's. */
 function requestListener(box: Box): RequestListener {
   const app = getRequestListener(createApp(box).fetch, { errorHandler: malformedAnswer });
-  return (request, response) => {
+  const answer: RequestListener = (request, response) => {
     const preview = previewTarget(box, request);
     if (preview) void servePreview(box, preview, request, response);
     else void app(request, response);
+  };
+  if (!mayBelongElsewhere(box)) return answer;
+  return (request, response) => {
+    // Whoever cannot find out answers as well as it can: without the database that is a 503.
+    void passOn(box, request, response).then(
+      (passed) => passed || answer(request, response),
+      (error) => {
+        box.log.error({ err: error }, 'could not find out which host a request belongs to');
+        answer(request, response);
+      },
+    );
   };
 }
 

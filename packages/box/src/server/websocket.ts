@@ -14,7 +14,9 @@ import { metricsHistory } from '../sandbox/metrics-history.ts';
 import { homeFolder, programSpec } from '../sandbox/programs.ts';
 import { authenticate, requireScope } from './auth.ts';
 import { errorAnswer } from './errors.ts';
-import { previewTarget, rawHead, upgradePreview } from './preview.ts';
+import { passOnUpgrade } from './forward.ts';
+import { rawHead } from './http-heads.ts';
+import { previewTarget, upgradePreview } from './preview.ts';
 
 /** What a slow reader may leave unread before the program has to wait. */
 const mostUnread = 1024 * 1024;
@@ -68,6 +70,7 @@ function answerAnyway(server: Server, request: IncomingMessage, socket: Duplex):
 async function upgrade(box: Box, terminals: WebSocketServer, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
   if (request.headers.upgrade?.toLowerCase() !== 'websocket')
     throw new BoxError('bad_request', 'The box speaks HTTP/1.1 and WebSocket.', { hint: 'Leave the Upgrade header out.' });
+  if (await passOnUpgrade(box, request, socket, head)) return;
   requireOwnOrigin(box, request);
   const preview = previewTarget(box, request);
   if (preview) return upgradePreview(box, preview, request, socket, head);

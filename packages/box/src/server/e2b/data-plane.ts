@@ -43,7 +43,8 @@ export async function answerData(data: DataRequest): Promise<Response> {
   }
 }
 
-async function whose(data: DataRequest): Promise<{ tenant: string; id: string }> {
+/** Which sandbox, and the tenant that the token or the signature speaks for. */
+export async function whose(data: Omit<DataRequest, 'signal'>): Promise<{ tenant: string; id: string }> {
   const { box, path, query, request, sandbox } = data;
   const token = request.headers['x-access-token'];
   if (typeof token === 'string' && sandbox) {

@@ -3,6 +3,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, Hono } from 'hono';
 import type { Box } from '../../box.ts';
+import { orElsewhere } from '../elsewhere.ts';
 import { answer, E2bError } from './answer.ts';
 import { controlRoutes } from './control.ts';
 import { answerData, type DataRequest } from './data-plane.ts';
@@ -19,12 +20,14 @@ export function mountE2b(app: App, box: Box): void {
     return sandbox ? serveData(box, c, c.req.path, sandbox) : next();
   });
   for (const { method, path, run } of [...controlRoutes, ...snapshotRoutes]) {
-    app.on(method, prefix + path, (c) =>
-      answer(box, c, prefix + path, () => run({ box, request: c.env.incoming, params: c.req.param(), query: queryOf(c) })),
-    );
+    app.on(method, prefix + path, (c) => {
+      const { incoming: request } = c.env;
+      const call = { box, request, params: c.req.param(), query: queryOf(c) };
+      return answer(box, c, prefix + path, () => run(call).catch((error) => orElsewhere(box, request, error)));
+    });
   }
   // The SDK drops the prefix of its base address from signed addresses.
-  app.on(['GET', 'POST'], '/files', (c) => serveData(box, c, '/files'));
+  app.on(['GET', 'POST'], '/files', (c) => serveData(box, c, '/files', c.req.header('e2b-sandbox-id')));
   app.all(`${prefix}/*`, (c) => serveData(box, c, c.req.path.slice(prefix.length), c.req.header('e2b-sandbox-id')));
 }
 

@@ -108,6 +108,7 @@ const codes: Partial<Record<ErrorCode, RpcCode>> = {
   sandbox_failed: 'unavailable',
   sandbox_unavailable: 'unavailable',
   shutting_down: 'unavailable',
+  on_another_host: 'unavailable',
 };
 
 const statuses: Record<RpcCode, number> = {

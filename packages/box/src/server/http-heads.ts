@@ -1,0 +1,29 @@
+/** Heads of HTTP messages that are passed on: what belongs to one connection stays with it. */
+
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+
+const hopByHop = [
+  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
+  ...['transfer-encoding', 'upgrade', 'http2-settings', 'expect'],
+];
+
+export function withoutHops(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  const named = String(headers.connection ?? '')
+    .split(',')
+    .map((name) => name.trim().toLowerCase());
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.includes(name) && !named.includes(name)));
+}
+
+export function requestIdOf({ headers }: IncomingMessage): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/** A head for a connection that Node has handed over. */
+export function rawHead(status: number, reason: string, headers: OutgoingHttpHeaders): string {
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).flatMap((item) => (item === undefined ? [] : [`${name}: ${item}`])),
+  );
+  return `HTTP/1.1 ${status} ${reason.replace(/[^\x20-\x7e]/g, '')}\r\n${lines.map((line) => `${line.replace(/[\r\n]/g, '')}\r\n`).join('')}\r\n`;
+}
