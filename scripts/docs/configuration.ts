@@ -10,6 +10,7 @@ const groups = {
   limits: 'Limits of executions',
   tenants: 'Tenants and load',
   providers: 'Providers of sandboxes',
+  network: 'Network of sandboxes',
   cli: 'Command line',
 } as const;
 
@@ -56,6 +57,8 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   tenantRate: 'tenants',
   tenantStorage: 'tenants',
   tenantSandboxes: 'tenants',
+  egressPrivate: 'network',
+  egressDns: 'network',
   dockerHost: 'providers',
   imageAllowlist: 'providers',
   dockerRuntime: 'providers',

@@ -213,6 +213,7 @@ describe('answers fit what the document says', () => {
     await expectFit('sandbox.preview', `${sandbox}/ports/8000/link`, { body: {}, status: 200 });
     await expectFit('sandbox.metrics', `${sandbox}/metrics`, { status: 200 });
     await expectFit('sandbox.ttl', `${sandbox}/ttl`, { body: { ttl: '10m' }, status: 200 });
+    await expectFit('sandbox.network', `${sandbox}/network`, { body: { mode: 'none' }, status: 200 });
     const taken = await expectFit('sandbox.snapshot', `${sandbox}/snapshots`, { body: { name: 'first' }, status: 201 });
     await expectFit('snapshot.list', '/v1/snapshots', { status: 200 });
     await expectFit('sandbox.restore', `${sandbox}/restore`, { body: { snapshot: taken.id }, status: 200 });

@@ -305,10 +305,24 @@ const goodBody: Record<string, fc.Arbitrary<unknown>> = {
       on_expiry: fc.constantFrom('destroy', 'pause', 'x'),
       snapshot: fc.constantFrom(`s${'0'.repeat(19)}`, 'x'),
       inputs: fc.dictionary(oddText, strangeValue, { maxKeys: 3 }),
+      network: fc.record(
+        { mode: fc.constantFrom('none', 'allow'), allow: fc.array(oddText, { maxLength: 2 }) },
+        { requiredKeys: ['mode'] },
+      ),
     },
     { requiredKeys: [] },
   ),
   'sandbox.ttl': fc.record({ ttl: fc.oneof(fc.constantFrom('10m', '0s', '1e9h', '25h', 0, 1e7), fc.double()) }),
+  'sandbox.network': fc.record(
+    {
+      mode: fc.constantFrom('none', 'allow', 'full', 0),
+      allow: fc.array(
+        fc.oneof(fc.constantFrom('example.com', '*.a.b:8443', '[::1]:80', { host: '*', paths: ['/a/*'] }), oddText, strangeValue),
+        { maxLength: 3 },
+      ),
+    },
+    { requiredKeys: [] },
+  ),
   'sandbox.restore': fc.constant(0).chain(() => fc.record({ snapshot: fc.constantFrom(snapshotId, `s${'0'.repeat(19)}`, 'x') })),
   'sandbox.fork': fc.record({ count: fc.constantFrom(1, 0, 33, 1.5), ttl: fc.constantFrom('1m', '0s', '99h') }, { requiredKeys: [] }),
   'template.apply': fc.record(

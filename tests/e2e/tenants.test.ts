@@ -188,6 +188,7 @@ const cases: Record<string, Case> = {
   'sandbox.destroy': changing(sandboxCase()),
   'sandbox.recreate': changing(sandboxCase(posted())),
   'sandbox.ttl': changing(sandboxCase(posted({ ttl: '2h' }))),
+  'sandbox.network': changing(sandboxCase(posted({ mode: 'none' }))),
   'sandbox.pause': changing(sandboxCase(posted())),
   'sandbox.resume': changing(sandboxCase(posted())),
   'sandbox.snapshot': changing(sandboxCase(posted())),

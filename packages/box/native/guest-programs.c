@@ -72,6 +72,8 @@ static struct program programs[MAX_PROGRAMS];
 static struct connection connections[MAX_CONNECTIONS];
 static int connection_count;
 static unsigned char chunk[CHUNK];
+static int relay = -1;
+static pid_t relay_pid;
 
 static uint64_t now_ms(void) {
   struct timespec t;
@@ -232,6 +234,7 @@ static void reap(int signals) {
   pid_t pid;
   while (read(signals, &info, sizeof info) > 0) ;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    if (pid == relay_pid) relay_pid = 0;
     for (int i = 0; i < MAX_PROGRAMS; i++) {
       if (!programs[i].used || programs[i].pid != pid || programs[i].reaped) continue;
       programs[i].reaped = 1;
@@ -496,6 +499,20 @@ static void receive(struct connection *c) {
   }
 }
 
+/* Somebody wants to speak to the box. While there is no room for a process they wait. */
+static void start_relay(void) {
+  relay_pid = fork();
+  if (relay_pid < 0) { relay_pid = 0; usleep(20000); }
+  if (relay_pid != 0) return;
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  setsid();
+  int fd = dup2(relay, CHANNEL);
+  close_from(CHANNEL + 1);
+  serve_relay(fd);
+}
+
 static void accept_one(int listener) {
   int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return;
@@ -516,7 +533,7 @@ static void drop_closed(void) {
 }
 
 void serve_programs(int listener) {
-  static struct pollfd fds[2 + MAX_CONNECTIONS + 3 * MAX_PROGRAMS];
+  static struct pollfd fds[3 + MAX_CONNECTIONS + 3 * MAX_PROGRAMS];
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
@@ -524,10 +541,12 @@ void serve_programs(int listener) {
   int signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   if (signals < 0) _exit(1);
   fcntl(listener, F_SETFL, fcntl(listener, F_GETFL) | O_NONBLOCK);
+  relay = open_relay();
   for (;;) {
     int count = 0;
     fds[count++] = (struct pollfd){listener, POLLIN, 0};
     fds[count++] = (struct pollfd){signals, POLLIN, 0};
+    fds[count++] = (struct pollfd){relay_pid == 0 ? relay : -1, POLLIN, 0};
     int first_connection = count, polled = connection_count;
     for (int i = 0; i < polled; i++) fds[count++] = (struct pollfd){connections[i].fd, (short)(POLLIN | (connections[i].out_length ? POLLOUT : 0)), 0};
     int first_program = count;
@@ -554,5 +573,6 @@ void serve_programs(int listener) {
     }
     drop_closed();
     if (fds[0].revents) accept_one(listener);
+    if (fds[2].revents && relay_pid == 0) start_relay();
   }
 }

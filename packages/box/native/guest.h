@@ -39,5 +39,9 @@ void serve_programs(int listener);
 /* guest-files.c: one request about files, a watch, or a tunnel to a port, in a process of its own. Does not return. */
 void serve_files(int fd);
 int is_file_request(char type);
+/* guest-relay.c: the way to the box; -1 where this sandbox has none. */
+int open_relay(void);
+/* Joins what connects there with the box, in a process of its own. Does not return. */
+void serve_relay(int listener);
 
 #endif

@@ -24,6 +24,7 @@ import type { Logger } from './observe/log.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { writePrivateFile } from './private-file.ts';
 import { createSandboxes } from './sandbox/create-sandboxes.ts';
+import { createEgress } from './sandbox/egress/egress.ts';
 import type { Provider } from './sandbox/provider.ts';
 import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
 import { configuredProviders } from './sandbox/providers/configured.ts';
@@ -64,8 +65,8 @@ export interface Box {
   readonly vault: Vault;
   /** All artifacts of an execution as tar.gz. Here, and not in the command, so that the CLI does not load what only servers need. */
   packArtifacts(files: readonly Artifact[]): Readable;
-  /** Closes what a crash left, then beats; `url` is where other hosts reach this one. */
-  start(url: string): Promise<void>;
+  /** Closes what a crash left, then beats; `url` is where other hosts reach this one, `port` where it listens. */
+  start(url: string, port: number): Promise<void>;
   /** Drains, then lets go of everything. */
   stop(): Promise<void>;
 }
@@ -96,6 +97,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const archiveLimits = { maxBytes: config.maxSkillSize };
   const catalog = createCatalog({ database, blobs, events, tenants, limits: archiveLimits });
   const cache = createSkillCache(folder('sandboxes', 'skills'), blobs, archiveLimits);
+  const channelRoot = folder('run', 'channels');
   const provider = await openBubblewrap({
     runFolder: bubblewrapFolder(config.stateRoot),
     diskFolder: folder('sandboxes'),
@@ -104,6 +106,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     interpreters: manifest.sandbox.interpreters,
     acceptMissing: manifest.sandbox.accept_missing,
     paths: manifest.sandbox.paths,
+    channelRoot,
     onWarning: (message) => log.warn(message),
   });
   const slots = createSlots({
@@ -126,8 +129,21 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   );
   const hosts = createHosts(leases);
   const configured = configuredProviders(config, host);
+  const ownPorts = new Set(portsOf([config.dbDsn, config.s3Endpoint, config.dockerHost]));
+  const egress = createEgress({
+    ...{ events, log, folder: channelRoot, privateHosts: config.egressPrivate, dnsServers: config.egressDns },
+    ownPorts: () => ownPorts,
+    counters: {
+      allowed: () => metrics.egressDecisions.inc({ decision: 'allowed', reason: '' }),
+      refused: (reason) => metrics.egressDecisions.inc({ decision: 'refused', reason }),
+      bytes(sent, received) {
+        metrics.egressBytes.inc({ direction: 'sent' }, sent);
+        metrics.egressBytes.inc({ direction: 'received' }, received);
+      },
+    },
+  });
   const sandboxes = createSandboxes({
-    ...{ database, events, host, hosts, log, secrets, templates },
+    ...{ database, egress, events, host, hosts, log, secrets, templates },
     meter: createMeter(database),
     providers: new Map([provider.living, ...configured].map((one) => [one.name, one])),
     tenantLimit: config.tenantSandboxes,
@@ -167,7 +183,8 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
 
     packArtifacts: (files) => packArtifacts(files, (digest) => blobs.get(digest)),
 
-    async start(url) {
+    async start(url, port) {
+      ownPorts.add(port);
       const recovery = { records, executions, host, spoolFolder, log };
       heartbeat = await startHeartbeat({
         ...{ host, url, leases, log, ttlMs: config.leaseTtl },
@@ -203,6 +220,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       await executions.drain(config.drainTimeout);
       stopListening?.();
       await sandboxes.stop();
+      await egress.stop();
       await heartbeat?.stop();
       for (const one of configured) await one.close();
       await provider.close();
@@ -210,6 +228,17 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       lock.release();
     },
   };
+}
+
+/** Of the parts of the box that may be on this machine. */
+function portsOf(addresses: readonly (string | undefined)[]): number[] {
+  const usual: Record<string, number> = { 'http:': 80, 'https:': 443, 'postgres:': 5432, 'postgresql:': 5432 };
+  return addresses.flatMap((address) => {
+    if (address === undefined || !URL.canParse(address)) return [];
+    const { port, protocol } = new URL(address);
+    const number = port === '' ? usual[protocol] : Number(port);
+    return number === undefined ? [] : [number];
+  });
 }
 
 /** Hourly; with several hosts one of them sweeps the blobs they share. */

@@ -145,6 +145,16 @@ export const settings = {
     url().optional(),
     'One address for the data plane of all its sandboxes. Default: a host for each below the domain.',
   ),
+  egressPrivate: setting(
+    'SKILLBOX_EGRESS_PRIVATE',
+    z.string().default(''),
+    'Hosts and ranges in private networks that rules of sandboxes may reach, such as db.internal:5432 or 10.1.0.0/16, with commas between them (docs/network.md). Default: none.',
+  ),
+  egressDns: setting(
+    'SKILLBOX_EGRESS_DNS',
+    z.string().default(''),
+    'DNS servers for names that sandboxes ask for, as address or address:port, with commas between them. Default: those of the system.',
+  ),
   drainTimeout: setting('SKILLBOX_DRAIN_TIMEOUT', time('20s'), 'How long a stopping server lets running executions finish.'),
   leaseTtl: setting(
     'SKILLBOX_LEASE_TTL',

@@ -25,6 +25,38 @@ const duration = z
   .union([z.string().regex(/^\d{1,9}(\.\d{1,3})?(ms|s|m|h)$/), z.number().positive().max(10_000_000)])
   .describe('Seconds, or a text such as 90s or 2h');
 
+/** A host as text, or with more to say about it. The box checks what a pattern cannot. */
+export const egressRule = z
+  .union([
+    z.string().min(1).max(300),
+    z.strictObject({
+      host: z.string().min(1).max(300).describe('As the text form, without a port'),
+      ports: z.array(z.number().int().min(1).max(65_535)).min(1).max(64).optional().describe('Default: 80 and 443'),
+      methods: z
+        .array(z.string().regex(/^[A-Za-z-]{1,20}$/, 'a method such as GET'))
+        .min(1)
+        .max(20)
+        .optional()
+        .describe('Only these, and only over plain HTTP'),
+      paths: z
+        .array(z.string().min(1).max(1000))
+        .min(1)
+        .max(100)
+        .optional()
+        .describe('Only these, and only over plain HTTP; /v1/* is a beginning'),
+    }),
+  ])
+  .describe('example.com, *.example.com (names below it), * (any name), 192.0.2.7; with :port, or as an object')
+  .meta({ id: 'EgressRule' });
+
+/** What a caller may choose, within what the template allows. */
+export const networkChoice = z
+  .strictObject({
+    mode: z.enum(['none', 'allow']).describe('none, or allow: what the list names, through the box'),
+    allow: z.array(egressRule).max(1000).optional().describe('Default with mode allow: what the template allows'),
+  })
+  .meta({ id: 'NetworkChoice' });
+
 export const sandbox = z
   .object({
     id: sandboxId,
@@ -36,6 +68,7 @@ export const sandbox = z
     host: z.string().describe('Host that owns it'),
     labels,
     network: z.enum(['none', 'allow', 'full']),
+    network_allow: z.array(egressRule).describe('What it reaches with network allow'),
     limits: z.object({
       memory_bytes: z.number().int(),
       cpu: z.number(),
@@ -64,6 +97,7 @@ export const createSandbox = z
     ttl: duration.optional().describe('Time until it ends; at most the template’s maximum'),
     on_expiry: z.enum(['destroy', 'pause']).optional(),
     snapshot: snapshotId.optional().describe('Start from this disk'),
+    network: networkChoice.optional().describe('Default: what the template says'),
     inputs: z.record(z.string(), z.unknown()).default({}).describe('What the template asks for'),
   })
   .meta({ id: 'CreateSandbox' });
@@ -86,7 +120,7 @@ export const template = z
       processes: z.number().int(),
       tmp_bytes: z.number().int(),
     }),
-    network: z.object({ mode: z.enum(['none', 'allow', 'full']), allow: z.array(z.string()) }),
+    network: z.object({ mode: z.enum(['none', 'allow', 'full']), allow: z.array(egressRule) }),
     ttl: z.object({ default_ms: z.number().int(), max_ms: z.number().int() }),
     idle: z.object({ action: z.enum(['destroy', 'pause', 'keep']), after_ms: z.number().int().nullable() }),
     placement: z.array(z.string()),
@@ -111,6 +145,8 @@ export const fileEntry = z
   })
   .meta({ id: 'FileEntry' });
 
+export type EgressRule = z.infer<typeof egressRule>;
+export type NetworkChoice = z.infer<typeof networkChoice>;
 export type Sandbox = z.infer<typeof sandbox>;
 export type CreateSandbox = z.infer<typeof createSandbox>;
 export type Snapshot = z.infer<typeof snapshot>;

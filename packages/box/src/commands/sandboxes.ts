@@ -2,6 +2,7 @@ import {
   BoxError,
   createSandbox,
   eventEnvelope,
+  networkChoice,
   page,
   pageQuery,
   sandbox,
@@ -122,6 +123,27 @@ export const sandboxCommands = [
     http: { method: 'POST', path: '/v1/sandboxes/:id/ttl' },
     cli: { words: 'sandbox ttl', args: ['id', 'ttl'], examples: ['skillbox sandbox ttl ID 2h'] },
     run: ({ box, caller }, { id, ttl: asked }) => box.sandboxes.setTtl(caller, id, milliseconds(asked)),
+  }),
+
+  command({
+    name: 'sandbox.network',
+    summary: 'Change what a sandbox reaches, while it lives',
+    description:
+      'Replaces the list. Within what its template allows; administrators go beyond it. Holds for the next request, and what is under way and no longer allowed is cut.',
+    scope: 'sandboxes:use',
+    effect: 'change',
+    input: one.extend({
+      mode: networkChoice.shape.mode.default('allow'),
+      allow: networkChoice.shape.allow.describe('Hosts, such as example.com or *.example.com:8443; default: what the template allows'),
+    }),
+    output: { kind: 'json', schema: sandbox },
+    http: { method: 'PUT', path: '/v1/sandboxes/:id/network' },
+    cli: {
+      words: 'sandbox network',
+      args: ['id'],
+      examples: ["skillbox sandbox network ID --allow pypi.org --allow '*.pythonhosted.org'", 'skillbox sandbox network ID --mode none'],
+    },
+    run: ({ box, caller }, { id, mode, allow }) => box.sandboxes.setNetwork(caller, id, { mode, ...(allow && { allow }) }),
   }),
 
   command({

@@ -9,6 +9,8 @@ export interface Metrics {
   readonly executionSeconds: Histogram<'lang'>;
   readonly queueSeconds: Histogram;
   readonly refused: Counter<'reason'>;
+  readonly egressDecisions: Counter<'decision' | 'reason'>;
+  readonly egressBytes: Counter<'direction'>;
   render(): Promise<string>;
 }
 
@@ -65,6 +67,18 @@ export function createMetrics(readings: Readings): Metrics {
     }),
     queueSeconds: new Histogram({ name: 'skillbox_queue_seconds', help: 'Time spent waiting for a slot', buckets: quick, registers }),
     refused: new Counter({ name: 'skillbox_refused_total', help: 'Requests refused for load', labelNames: ['reason'], registers }),
+    egressDecisions: new Counter({
+      name: 'skillbox_egress_decisions_total',
+      help: 'Decisions of the egress proxy',
+      labelNames: ['decision', 'reason'],
+      registers,
+    }),
+    egressBytes: new Counter({
+      name: 'skillbox_egress_bytes_total',
+      help: 'Bytes of ended connections through the egress proxy',
+      labelNames: ['direction'],
+      registers,
+    }),
     render: () => registry.metrics(),
   };
 }

@@ -11,15 +11,17 @@ import type { Secrets } from '../secrets.ts';
 import type { Database } from '../store/database.ts';
 import type { SandboxRow, SnapshotRow } from '../store/tables.ts';
 import { createActivity } from './activity.ts';
+import type { Egress } from './egress/egress.ts';
 import { elsewhere } from './elsewhere.ts';
 import { newSandboxId } from './ids.ts';
 import { checkInputs } from './inputs.ts';
 import { createLifecycle, wrongState } from './lifecycle.ts';
-import type { Capability } from './living.ts';
+import type { Capability, NetworkMode } from './living.ts';
 import { createLocks } from './locks.ts';
+import { changedNetwork, chosenNetwork, policyOf, providerNetwork } from './network.ts';
 import { createReaper } from './reaper.ts';
 import { boxActor, createSandboxRecords, describe, isLiving, templateOf } from './records.ts';
-import { closeUnfinished, compareWithProviders, endUnpaid, failSandboxesOf } from './recovery.ts';
+import { closeUnfinished, compareWithProviders, endUnpaid, failSandboxesOf, reopenChannels } from './recovery.ts';
 import { explainRoute, findCandidates, type Providers, type Wanted } from './routing.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import { runSetup } from './setup.ts';
@@ -40,6 +42,7 @@ export interface SandboxParts {
   readonly templates: Templates;
   readonly secrets: Secrets;
   readonly meter: Meter;
+  readonly egress: Egress;
   /** Living sandboxes one tenant may have. */
   readonly tenantLimit: number;
 }
@@ -62,6 +65,7 @@ interface Making {
   readonly labels: Readonly<Record<string, string>>;
   readonly request: SealedRequest;
   readonly onExpiry: SandboxRow['on_expiry'];
+  readonly network: SandboxRow['network'];
   readonly snapshot?: { readonly id: string; readonly provider: string; readonly lineage: readonly string[] };
 }
 
@@ -69,17 +73,17 @@ const canaryEveryMs = 10 * 60_000;
 const hostsRemembered = 10_000;
 
 export function createSandboxes(parts: SandboxParts): HostedSandboxes {
-  const { database, events, host, hosts, log, meter, providers, secrets, templates, tenantLimit } = parts;
+  const { database, egress, events, host, hosts, log, meter, providers, secrets, templates, tenantLimit } = parts;
   const records = createSandboxRecords(database, events, meter);
   const snapshotRecords = createSnapshotRecords(database);
   const activity = createActivity();
   const locks = createLocks();
-  const lifecycle = createLifecycle({ activity, log, providers, records, secrets });
+  const lifecycle = createLifecycle({ activity, egress, log, providers, records, secrets });
   const snapshots = createSnapshots({ host, hosts, log, providers, records: snapshotRecords, secrets });
   const sweepSnapshots = (): void =>
     void snapshots.sweep().catch((error: Error) => log.error({ err: error }, 'could not look for snapshots that nothing needs'));
   const reaper = createReaper({ host, log, activity, lifecycle, locks, providers, records, secrets, onEnded: sweepSnapshots });
-  const recovery = { host, log, lifecycle, locks, providers, records, secrets };
+  const recovery = { egress, host, log, lifecycle, locks, providers, records, secrets };
 
   const rowOf = async (tenant: string, id: string): Promise<SandboxRow> => {
     const row = await records.row(id, tenant);
@@ -110,18 +114,25 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   const change = <T>(caller: Caller, id: string, work: (row: SandboxRow) => Promise<T>): Promise<T> =>
     locks.exclusive(id, async () => work(await ownRow(caller.tenant, id)));
 
-  const wantedBy = (caller: Caller, template: Template, onExpiry: string, only?: string): Wanted => {
+  const wantedBy = (caller: Caller, template: Template, onExpiry: string, network: NetworkMode, only?: string): Wanted => {
     const trusted = caller.scopes.includes('admin');
     if (template.admin_only && !trusted) throw new BoxError('forbidden', `The template ${template.name} is for administrators.`);
     const capabilities: Capability[] = ['exec'];
     if (template.idle.action === 'pause' || onExpiry === 'pause') capabilities.push('pause');
     if (only !== undefined) capabilities.push('snapshot');
-    return { template, capabilities, trusted, ...(only !== undefined && { only }) };
+    return { template, capabilities, network, trusted, ...(only !== undefined && { only }) };
   };
   const candidatesFor = async (...wanted: Parameters<typeof wantedBy>) => findCandidates(providers, wantedBy(...wanted));
 
-  const make = async (caller: Caller, { template, labels, request, onExpiry, snapshot }: Making): Promise<SandboxRow> => {
-    const candidates = await candidatesFor(caller, template, onExpiry, snapshot?.provider);
+  const make = async (caller: Caller, making: Making): Promise<SandboxRow> => {
+    const { template, labels, network, request, onExpiry, snapshot } = making;
+    const candidates = await candidatesFor(
+      caller,
+      template,
+      onExpiry,
+      providerNetwork({ network, template: JSON.stringify(template) }),
+      snapshot?.provider,
+    );
     const now = Date.now();
     const row: SandboxRow = {
       id: newSandboxId(),
@@ -135,6 +146,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       host,
       labels: JSON.stringify(labels),
       request: sealRequest(secrets, request),
+      network,
       lineage: JSON.stringify(snapshot ? [...snapshot.lineage, snapshot.id] : []),
       on_idle: template.idle.action,
       idle_ms: template.idle.after_ms,
@@ -162,11 +174,13 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     const template = fromSnapshot ?? (await templates.resolve(request.template ?? 'canary'));
     checkEnv(request.env);
     await checkInputs(template, request.inputs);
+    const network = chosenNetwork(caller, template, request.network);
     return make(caller, {
       template,
       labels: { ...template.labels, ...request.labels },
       request: { env: request.env, inputs: request.inputs, ttlMs: ttlOf(request.ttl, template) },
       onExpiry: request.on_expiry ?? 'destroy',
+      network: network && JSON.stringify(network),
       ...(snapshot && { snapshot: { id: snapshot.id, provider: snapshot.provider, lineage: lineageOf(snapshot) } }),
     });
   };
@@ -214,7 +228,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       return {
         template: `${template.name}@${template.version}`,
         price_per_hour: template.price_per_hour,
-        route: await explainRoute(providers, wantedBy(caller, template, 'destroy')),
+        route: await explainRoute(providers, wantedBy(caller, template, 'destroy', template.network.mode)),
       };
     },
     telemetry,
@@ -236,7 +250,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
 
     recreate: (caller, id) =>
       change(caller, id, async (row) => {
-        const candidates = await candidatesFor(caller, templateOf(row), row.on_expiry);
+        const candidates = await candidatesFor(caller, templateOf(row), row.on_expiry, providerNetwork(row));
         const { ttlMs } = unsealRequest(secrets, row);
         const patch = { lineage: '[]', expires_at: new Date(Date.now() + ttlMs).toISOString() };
         const made = await lifecycle.remake(row, caller.actor, { candidates, reason: 'recreated', patch, limit: tenantLimit });
@@ -251,6 +265,16 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
         const changed = await records.update(row, { expires_at: new Date(Date.now() + ttlMs).toISOString() }, ['ready', 'paused']);
         if (!changed) throw wrongState(row, 'ready or paused');
         reaper.expect(changed.expires_at);
+        return describe(changed);
+      }),
+
+    setNetwork: (caller, id, choice) =>
+      change(caller, id, async (row) => {
+        const network = changedNetwork(caller, row, choice);
+        const changed = await records.setNetwork(row, network, caller.actor);
+        if (!changed) throw wrongState(row, 'ready or paused');
+        // Recorded first: a server that dies here enforces it when it is back.
+        if (network.channel) await egress.open({ sandbox: row.id, tenant: row.tenant }, policyOf(network));
         return describe(changed);
       }),
 
@@ -289,7 +313,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       change(caller, id, async (row) => {
         if (row.state !== 'ready' && row.state !== 'paused') throw wrongState(row, 'ready or paused');
         const snapshot = await snapshotHere(caller.tenant, snapshotId);
-        const candidates = await candidatesFor(caller, templateOf(row), row.on_expiry, snapshot.provider);
+        const candidates = await candidatesFor(caller, templateOf(row), row.on_expiry, providerNetwork(row), snapshot.provider);
         const made = await lifecycle.remake(row, caller.actor, {
           ...{ candidates, reason: `restored from ${snapshotId}`, snapshot: snapshotId, limit: tenantLimit },
           patch: { lineage: JSON.stringify([...lineageOf(snapshot), snapshotId]) },
@@ -312,6 +336,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
         labels: JSON.parse(row.labels) as Record<string, string>,
         request: { ...request, ttlMs: ttlMs ?? request.ttlMs },
         onExpiry: row.on_expiry,
+        network: row.network,
         snapshot: { id: snapshot.id, provider: snapshot.provider, lineage: lineageOf(snapshot) },
       };
       const results = await Promise.allSettled(Array.from({ length: count }, () => make(caller, making)));
@@ -352,6 +377,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     async recover() {
       await closeUnfinished(recovery);
       await compareWithProviders(recovery);
+      await reopenChannels(recovery);
       await snapshots.sweep();
       reaper.start();
       clearInterval(canaryTimer);

@@ -8,7 +8,9 @@ import type { Logger } from '../observe/log.ts';
 import type { Secrets } from '../secrets.ts';
 import type { SandboxRow } from '../store/tables.ts';
 import type { Activity } from './activity.ts';
+import type { Egress } from './egress/egress.ts';
 import type { LivingProvider, ProviderRef } from './living.ts';
+import { networkOf, policyOf } from './network.ts';
 import { type Actor, livingStates, type SandboxRecords, templateOf } from './records.ts';
 import { type Candidates, nobody, type Providers, type Route } from './routing.ts';
 import { runSetup } from './setup.ts';
@@ -38,6 +40,7 @@ export interface Remaking {
 
 export interface LifecycleParts {
   readonly activity: Activity;
+  readonly egress: Egress;
   readonly log: Logger;
   readonly providers: Providers;
   readonly records: SandboxRecords;
@@ -47,7 +50,7 @@ export interface LifecycleParts {
 const readyLimitMs = 60_000;
 const remakeable: readonly SandboxState[] = ['ready', 'paused', 'failed', 'destroyed'];
 
-export function createLifecycle({ activity, log, providers, records, secrets }: LifecycleParts): Lifecycle {
+export function createLifecycle({ activity, egress, log, providers, records, secrets }: LifecycleParts): Lifecycle {
   const must = async (row: SandboxRow | undefined, id: string, wanted: string): Promise<SandboxRow> => {
     if (row) return row;
     const now = await records.row(id);
@@ -60,6 +63,8 @@ export function createLifecycle({ activity, log, providers, records, secrets }: 
     setup: readonly string[],
     snapshot?: string,
   ): Promise<ProviderRef> => {
+    const network = networkOf(row);
+    if (network.channel) await egress.open({ sandbox: row.id, tenant: row.tenant }, policyOf(network));
     const spec = specOf(secrets, row, snapshot);
     const ref = await provider.provision(spec);
     const handle = provider.open(ref, spec);
@@ -98,11 +103,13 @@ export function createLifecycle({ activity, log, providers, records, secrets }: 
       if (ready) return ready;
       // Another host took this one for gone and closed the record, which stands.
       await provider.open(ref, specOf(secrets, row)).teardown();
+      await egress.close(row.id);
       throw new BoxError('invalid_state', `The sandbox ${row.id} was closed while it was made.`);
     }
     const patch = { route: JSON.stringify(route), ended_at: new Date().toISOString() };
     await records.transition(row, { from: ['provisioning'], to: 'failed', actor, reason: failure, patch });
     activity.forget(row.id);
+    await egress.close(row.id);
     throw nobody(template, route, false);
   };
 
@@ -127,6 +134,7 @@ export function createLifecycle({ activity, log, providers, records, secrets }: 
       const going = await records.transition(row, { from: livingStates, to: 'destroying', actor, reason });
       if (!going) return must(await records.row(row.id), row.id, 'that it is there');
       if (going.ref !== null) await handleOf(providers, secrets, going).teardown();
+      await egress.close(row.id);
       activity.forget(row.id);
       const patch = { ended_at: new Date().toISOString(), ref: null, last_used_at: going.last_used_at };
       const ended = await records.transition(going, { from: ['destroying'], to: 'destroyed', actor, reason, patch });
@@ -153,8 +161,9 @@ export function createLifecycle({ activity, log, providers, records, secrets }: 
       return must(ready, row.id, 'paused');
     },
 
-    fail(row, actor, reason) {
+    async fail(row, actor, reason) {
       activity.forget(row.id);
+      await egress.close(row.id);
       const patch = { ended_at: new Date().toISOString() };
       return records.transition(row, { from: livingStates, to: 'failed', actor, reason, patch });
     },

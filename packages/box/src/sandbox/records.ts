@@ -8,6 +8,7 @@ import type { Events } from '../events/events.ts';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';
 import type { Database } from '../store/database.ts';
 import type { SandboxRow, Tables } from '../store/tables.ts';
+import { type Network, networkOf } from './network.ts';
 import type { SandboxFilter } from './sandboxes.ts';
 
 export type Actor = Caller['actor'];
@@ -39,6 +40,8 @@ export interface SandboxRecords {
     patch: Partial<SandboxRow>,
     states: readonly SandboxState[],
   ): Promise<SandboxRow | undefined>;
+  /** Together with its event. */
+  setNetwork(row: Pick<SandboxRow, 'id' | 'host'>, network: Network, actor: Actor): Promise<SandboxRow | undefined>;
   row(id: string, tenant?: string): Promise<SandboxRow | undefined>;
   list(filter: SandboxFilter): Promise<Page<Sandbox>>;
   ofHost(host: string, states: readonly SandboxState[]): Promise<SandboxRow[]>;
@@ -133,6 +136,25 @@ export function createSandboxRecords(database: Database, events: Events, meter: 
         .returningAll()
         .executeTakeFirst(),
 
+    setNetwork: ({ id, host }, network, actor) =>
+      database.transaction(async (tx) => {
+        const row = await tx
+          .updateTable('sandboxes')
+          .set({ network: JSON.stringify(network) })
+          .where('id', '=', id)
+          .where('host', '=', host)
+          .where('state', 'in', ['ready', 'paused'])
+          .returningAll()
+          .executeTakeFirst();
+        if (!row) return undefined;
+        const subject = { type: 'sandbox', id };
+        await events.append(
+          { tenant: row.tenant, actor, subject, type: 'sandbox.network', data: { mode: network.mode, allow: network.allow } },
+          tx,
+        );
+        return row;
+      }),
+
     async row(id, tenant) {
       let query = kysely.selectFrom('sandboxes').selectAll().where('id', '=', id);
       if (tenant !== undefined) query = query.where('tenant', '=', tenant);
@@ -205,7 +227,8 @@ export const isLiving = (state: string): boolean => livingStates.some((living) =
 export const templateOf = (row: Pick<SandboxRow, 'template'>): Template => JSON.parse(row.template) as Template;
 
 export function describe(row: SandboxRow): Sandbox {
-  const { resources, network } = templateOf(row);
+  const { resources } = templateOf(row);
+  const { mode, allow } = networkOf(row);
   return {
     id: row.id,
     tenant: row.tenant,
@@ -215,7 +238,8 @@ export function describe(row: SandboxRow): Sandbox {
     tier: row.tier,
     host: row.host,
     labels: JSON.parse(row.labels) as Sandbox['labels'],
-    network: network.mode,
+    network: mode,
+    network_allow: [...allow],
     limits: {
       memory_bytes: resources.memory_bytes,
       cpu: resources.cpu,

@@ -3,13 +3,16 @@
 import type { Logger } from '../observe/log.ts';
 import type { Secrets } from '../secrets.ts';
 import type { SandboxRow } from '../store/tables.ts';
+import type { Egress } from './egress/egress.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { LivingProvider, SandboxSpec } from './living.ts';
 import type { Locks } from './locks.ts';
+import { networkOf, policyOf } from './network.ts';
 import { boxActor, isLiving, livingStates, type SandboxRecords } from './records.ts';
 import type { Providers } from './routing.ts';
 
 export interface RecoveryParts {
+  readonly egress: Egress;
   readonly host: string;
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
@@ -62,6 +65,21 @@ export async function compareWithProviders(parts: RecoveryParts): Promise<void> 
       await lifecycle.fail(row, boxActor, 'its disk is gone');
     }
   }
+}
+
+/** Sandboxes went on while no server was there; now they have their way out again, under the policy that was recorded. */
+export async function reopenChannels({ egress, host, log, records }: RecoveryParts): Promise<void> {
+  const rows = await records.ofHost(host, livingStates);
+  for (const row of rows.filter(({ state }) => state === 'ready' || state === 'paused')) {
+    const network = networkOf(row);
+    if (!network.channel) continue;
+    try {
+      await egress.open({ sandbox: row.id, tenant: row.tenant }, policyOf(network));
+    } catch (error) {
+      log.error({ sandbox: row.id, err: error }, 'the channel of a sandbox could not be opened again: it has no way out');
+    }
+  }
+  egress.sweep(new Set(rows.map(({ id }) => id)));
 }
 
 /** What cannot pay for its next hour. */

@@ -1,7 +1,7 @@
 /** Which provider makes a sandbox: the template's candidates in order, each taken or passed over for a reason that is kept. */
 
 import { BoxError, type Sandbox, type Template } from '@skillbox/protocol';
-import type { Capability, LivingProvider } from './living.ts';
+import type { Capability, LivingProvider, NetworkMode } from './living.ts';
 
 export type Route = Sandbox['route'];
 export type Providers = ReadonlyMap<string, LivingProvider>;
@@ -11,6 +11,7 @@ export interface Wanted {
   readonly capabilities: readonly Capability[];
   /** Administrators may use providers that hold nothing back. */
   readonly trusted: boolean;
+  readonly network: NetworkMode;
   /** Only there: a snapshot cannot be used elsewhere. */
   readonly only?: string;
 }
@@ -70,10 +71,10 @@ export function nobody(template: Template, route: Route, never: boolean): BoxErr
   return new BoxError(never ? 'capability_missing' : 'no_provider', message, { details: { route } });
 }
 
-function lackOf(provider: LivingProvider, { template, capabilities, trusted, only }: Wanted): string | undefined {
+function lackOf(provider: LivingProvider, { network, capabilities, trusted, only }: Wanted): string | undefined {
   if (only !== undefined && provider.name !== only) return `the snapshot is one of ${only}`;
   if (provider.tier === 'trusted' && !trusted) return 'what runs there is not held back, so it is for administrators';
-  if (!provider.networks.has(template.network.mode)) return `it has no network mode ${template.network.mode}`;
+  if (!provider.networks.has(network)) return `it has no network mode ${network}`;
   const missing = capabilities.filter((capability) => !provider.capabilities.has(capability));
   return missing.length > 0 ? `it lacks ${missing.join(', ')}` : undefined;
 }

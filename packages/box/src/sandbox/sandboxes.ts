@@ -1,6 +1,6 @@
 /** What the rest of the box sees of living sandboxes: commands, the E2B face and the graph all go through this. */
 
-import type { CreateSandbox, Page, RouteExplanation, Sandbox, SandboxState, Snapshot } from '@skillbox/protocol';
+import type { CreateSandbox, NetworkChoice, Page, RouteExplanation, Sandbox, SandboxState, Snapshot } from '@skillbox/protocol';
 import type { Caller } from '../access/caller.ts';
 import type { SandboxHandle } from './living.ts';
 import type { Telemetry } from './telemetry.ts';
@@ -18,6 +18,8 @@ export interface Sandboxes {
   recreate(caller: Caller, id: string): Promise<Sandbox>;
   /** It ends that long from now; at most the template's maximum after its creation. */
   setTtl(caller: Caller, id: string, ttlMs: number): Promise<Sandbox>;
+  /** Within what its template allows; administrators go beyond it. What is under way and no longer allowed is cut. */
+  setNetwork(caller: Caller, id: string, choice: NetworkChoice): Promise<Sandbox>;
   pause(caller: Caller, id: string): Promise<Sandbox>;
   resume(caller: Caller, id: string): Promise<Sandbox>;
   snapshot(caller: Caller, id: string, name?: string): Promise<Snapshot>;

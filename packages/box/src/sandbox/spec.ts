@@ -3,7 +3,9 @@
 import { BoxError } from '@skillbox/protocol';
 import type { Secrets } from '../secrets.ts';
 import type { SandboxRow } from '../store/tables.ts';
+import { proxyEnv } from './egress/environment.ts';
 import type { LivingProvider, ProviderRef, SandboxHandle, SandboxSpec } from './living.ts';
+import { networkOf, providerNetwork } from './network.ts';
 import { templateOf } from './records.ts';
 import type { Providers } from './routing.ts';
 
@@ -22,7 +24,8 @@ export const unsealRequest = (secrets: Secrets, row: Pick<SandboxRow, 'request'>
   JSON.parse(secrets.decrypt(row.request)) as SealedRequest;
 
 export function specOf(secrets: Secrets, row: SandboxRow, snapshot?: string): SandboxSpec {
-  const { resources, network, options, image, placement } = templateOf(row);
+  const { resources, options, image, placement } = templateOf(row);
+  const { channel } = networkOf(row);
   const { env, inputs } = unsealRequest(secrets, row);
   return {
     id: row.id,
@@ -35,8 +38,8 @@ export function specOf(secrets: Secrets, row: SandboxRow, snapshot?: string): Sa
       diskBytes: resources.disk_bytes,
       tmpBytes: resources.tmp_bytes,
     },
-    network: network.mode,
-    env,
+    network: providerNetwork(row),
+    env: channel ? { ...proxyEnv, ...env } : env,
     ...(snapshot !== undefined && { snapshot }),
     options: { ...options, ...(image !== null && { image }), ...(placement.length > 0 && { placement }), inputs },
   };

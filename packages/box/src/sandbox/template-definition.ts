@@ -1,9 +1,10 @@
 /** A template as people write it, in the manifest and over the API; docs/templates.md is made from this. */
 
-import { labels, type Template } from '@skillbox/protocol';
+import { egressRule, labels, type Template } from '@skillbox/protocol';
 import { z } from 'zod';
 import { parseDuration, parseSize } from '../units.ts';
 import { templateDefaults } from './built-in-templates.ts';
+import { parseRule } from './egress/rules.ts';
 
 const text = (most: number) =>
   z
@@ -49,7 +50,7 @@ export const templateFields = {
   network: z
     .strictObject({
       mode: z.enum(['none', 'allow', 'full']).optional().describe('none, allow (only the list) or full. Default: none'),
-      allow: z.array(text(300)).max(1000).optional().describe('Hosts that mode allow lets through'),
+      allow: z.array(egressRule).max(1000).optional().describe('What mode allow lets through. See docs/network.md'),
     })
     .optional()
     .describe('What a sandbox reaches'),
@@ -125,6 +126,13 @@ export function templateProblems(given: TemplateDefinition): TemplateProblem[] {
   if (idle?.action === 'keep' && idle.after !== undefined)
     problems.push({ path: ['idle', 'after'], message: 'nothing happens with action keep' });
   if (network?.allow && network.mode !== 'allow') problems.push({ path: ['network', 'allow'], message: 'a list needs mode: allow' });
+  for (const [index, rule] of (network?.allow ?? []).entries()) {
+    try {
+      parseRule(rule);
+    } catch (error) {
+      problems.push({ path: ['network', 'allow', String(index)], message: (error as Error).message.replace(/\.$/, '') });
+    }
+  }
   if (providers && new Set(providers).size < providers.length) problems.push({ path: ['providers'], message: 'a provider is named twice' });
   return problems;
 }

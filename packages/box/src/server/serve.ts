@@ -45,7 +45,7 @@ export async function startServer(config: Config, log: Logger = createLog(config
   const { port } = server.address() as AddressInfo;
   const url = `http://${config.bind.includes(':') ? `[${config.bind}]` : config.bind}:${port}`;
   try {
-    await box.start(config.advertiseUrl ?? url);
+    await box.start(config.advertiseUrl ?? url, port);
   } catch (error) {
     server.close();
     server.closeAllConnections();

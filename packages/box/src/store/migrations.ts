@@ -9,6 +9,7 @@ import type { Database, DatabaseKind } from './database.ts';
 import { firstTables } from './migrations/0001-first-tables.ts';
 import { sandboxTables } from './migrations/0002-sandboxes.ts';
 import { creditTables } from './migrations/0003-credits.ts';
+import { networkColumn } from './migrations/0004-network.ts';
 import { secretTable } from './migrations/0005-secrets.ts';
 
 export interface Migration {
@@ -21,7 +22,7 @@ interface MigrationTables {
 }
 
 /** In order; a released one never changes. */
-export const migrations: readonly Migration[] = [firstTables, sandboxTables, creditTables, secretTable];
+export const migrations: readonly Migration[] = [firstTables, sandboxTables, creditTables, networkColumn, secretTable];
 
 /** An advisory lock is just a number; this one is "sbox" in ASCII. */
 const lockKey = 0x73_62_6f_78;

@@ -173,6 +173,8 @@ export interface SandboxRow {
   labels: string;
   /** Sealed: env and inputs, which may hold secrets. */
   request: string;
+  /** JSON; null: as its template says. */
+  network: string | null;
   /** JSON array of the snapshots its disk may stand on. */
   lineage: string;
   on_idle: string;

@@ -6,6 +6,8 @@ import type { RunLimits } from '../../provider.ts';
 
 /** Inside: the guest's own path, the only thing of ours in the root. */
 const guestPath = '/.skillbox/guest';
+/** Where the guest looks for the way to the box. */
+const channelPath = '/.skillbox/box';
 const seccompFd = '9';
 /** Where the launcher makes things reachable for bubblewrap; private to its mount namespace. */
 const stage = '/tmp';
@@ -72,11 +74,13 @@ export interface LivingOrderInput {
   readonly cgroup: { readonly memory: boolean };
   readonly socket: string;
   readonly pidFile: string;
+  /** Folder with the socket that leads to the box. */
+  readonly channel?: string;
 }
 
 /** A sandbox that outlives the server: its home is layers on disk, programs may be started from it and from /tmp. */
 export function livingOrders(input: LivingOrderInput): Buffer {
-  const { disk, diskUid, ids, layers, limits, paths, pidFile, socket, uid } = input;
+  const { channel, disk, diskUid, ids, layers, limits, paths, pidFile, socket, uid } = input;
   const names = layers.map((_, index) => `layer${index}`);
   return encodeOrders([
     ...['outlive', pidFile, 'listen', socket],
@@ -84,6 +88,7 @@ export function livingOrders(input: LivingOrderInput): Buffer {
     ...(ids.kind === 'self' ? [] : ['ids', String(uid), String(uid)]),
     ...['seccomp', paths.filter],
     ...['bind', paths.guest, 'guest', 'bind', paths.etc, 'etc'],
+    ...(channel ? ['bind', channel, 'box'] : []),
     ...layers.flatMap((folder, index) => ['idmap', folder, `layer${index}`, String(diskUid)]),
     ...['idmap', disk, 'disk', String(diskUid)],
     ...['stage-exec', String(limits.tmpBytes), String(inodesFor(limits.tmpBytes) * 4)],
@@ -91,10 +96,10 @@ export function livingOrders(input: LivingOrderInput): Buffer {
     ...['overlay', 'home', 'disk/upper', 'disk/work', ...names, '.'],
     ...limitWords({
       ...baseLimits(limits.openFiles),
-      ...(ids.kind === 'self' ? {} : { nproc: limits.processes + 4 }),
+      ...(ids.kind === 'self' ? {} : { nproc: limits.processes + (channel ? 5 : 4) }),
       ...(input.cgroup.memory ? {} : { data: limits.memoryBytes }),
     }),
-    ...['exec', ...bubblewrapArguments(paths, homeMounts)],
+    ...['exec', ...bubblewrapArguments(paths, channel ? [...homeMounts, ...channelMounts()] : homeMounts)],
   ]);
 }
 
@@ -110,6 +115,16 @@ const skillMounts = [
   '/sandbox/scripts',
 ];
 const homeMounts = ['--bind', `${stage}/tmp`, '/tmp', '--bind', `${stage}/home`, '/home/user'];
+
+/** The way to the box, and the certificates that programs need to trust what they find behind it. */
+const channelMounts = (): string[] => [
+  '--ro-bind',
+  `${stage}/box`,
+  channelPath,
+  ...certificates.flatMap((path) => ['--ro-bind-try', path, path]),
+];
+/** The public halves only: what is private lies beside them. */
+const certificates = ['/etc/ssl/certs', '/etc/pki/tls/certs', '/etc/pki/ca-trust/extracted'];
 
 function encodeOrders(words: readonly string[]): Buffer {
   const body = Buffer.from(words.map((word) => `${word}\0`).join(''));

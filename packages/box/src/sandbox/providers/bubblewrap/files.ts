@@ -10,7 +10,7 @@ import type { Architecture } from '../guest/syscalls.ts';
 const etcFiles: Record<string, string> = {
   passwd: 'sandbox:x:65534:65534:sandbox:/tmp:/bin/sh\n',
   group: 'sandbox:x:65534:\n',
-  hosts: '127.0.0.1 localhost sandbox\n::1 localhost\n',
+  hosts: '127.0.0.1 localhost sandbox box.internal\n::1 localhost\n',
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
   'host.conf': 'multi on\n',
   'resolv.conf': '',
@@ -20,7 +20,8 @@ const etcFiles: Record<string, string> = {
 /** Written anew at every start, so that an edited or outdated copy cannot stay. */
 export function writeProviderFiles(runFolder: string, architecture: Architecture): { etc: string; filter: string } {
   const etc = join(runFolder, 'etc');
-  mkdirSync(join(etc, 'alternatives'), { recursive: true, mode: 0o755 });
+  for (const name of ['alternatives', 'ssl/certs', 'pki/tls/certs', 'pki/ca-trust/extracted'])
+    mkdirSync(join(etc, name), { recursive: true, mode: 0o755 });
   for (const [name, text] of Object.entries(etcFiles)) writeFileSync(join(etc, name), text, { mode: 0o644 });
   // Which library a name stands for; without it the loader searches folder by folder.
   if (existsSync('/etc/ld.so.cache')) copyFileSync('/etc/ld.so.cache', join(etc, 'ld.so.cache'));

@@ -29,6 +29,8 @@ export interface LivingOptions {
   readonly runFolder: string;
   /** First uid of this host's living sandboxes. */
   readonly firstUid: number;
+  /** Holds the folders that lead to the box. */
+  readonly channelRoot?: string;
   isReady(): boolean;
 }
 
@@ -60,7 +62,7 @@ export function createLiving(options: LivingOptions): LivingProvider {
     name: 'bubblewrap',
     tier: 'namespaces',
     capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'metrics']),
-    networks: new Set<NetworkMode>(['none']),
+    networks: new Set<NetworkMode>(options.channelRoot ? ['none', 'allow'] : ['none']),
     async health() {
       return options.isReady()
         ? { healthy: true, detail: cgroups.detail }
@@ -99,12 +101,15 @@ function createHandle(options: LivingOptions, disks: Disks, spec: SandboxSpec, f
     const record = disks.read(spec.id);
     if (!record) throw new BoxError('not_found', `The disk of sandbox ${spec.id} is not on this host.`);
     const { memoryBytes, processes, cpu } = spec.limits;
-    group().limit({ memoryBytes, processes: processes + 3, cpu });
+    const wayOut = spec.network === 'allow' && options.channelRoot ? join(options.channelRoot, spec.id) : undefined;
+    // Three more: the launcher and bubblewrap, which wait outside, and the guest; a fourth, its relay, where there is a channel.
+    group().limit({ memoryBytes, processes: processes + (wayOut ? 4 : 3), cpu });
     const orders = livingOrders({
       ...{ ids, paths, diskUid, pidFile, limits: spec.limits, uid: record.uid, socket: socketPath },
       disk: disks.folder(spec.id),
       layers: record.layers.map(disks.layerFolder),
       cgroup: { memory: cgroups.available.has('memory') },
+      ...(wayOut && { channel: wayOut }),
     });
     const log = openSync(logFile, 'w', 0o600);
     const child = spawn(

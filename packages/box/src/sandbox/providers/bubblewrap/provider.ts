@@ -32,6 +32,8 @@ export interface BubblewrapOptions {
   readonly acceptMissing: readonly string[];
   /** More read-only paths that sandboxes see. */
   readonly paths: readonly string[];
+  /** Holds a folder for each sandbox that has a way to the box. Without it there are none. */
+  readonly channelRoot?: string;
   onWarning(message: string): void;
 }
 
@@ -117,6 +119,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     cgroups: openCgroups(`${options.owner}-living`),
     runFolder: socketFolder(options.runFolder),
     firstUid: livingUids(options.owner),
+    ...(options.channelRoot && { channelRoot: options.channelRoot }),
     isReady: () => report.ready,
   });
 

@@ -1,0 +1,340 @@
+/**
+ * The way out of one sandbox: an HTTP/1.1 proxy on its channel. Each request on a connection is decided by itself; bodies stream
+ * with backpressure and have no limit; heads, connections and idle times have. The inside is hostile: nothing it sends is trusted,
+ * and what it can hold open is bounded.
+ */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse, request as sendRequest } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { AddressGuard } from './addresses.ts';
+import type { Audit, Who } from './audit.ts';
+import { createExchanges, type Exchange, type Exchanges, facts } from './exchanges.ts';
+import { endToEnd, framingOf, targetOf, tunnelOf } from './heads.ts';
+import { type Host, spellHost } from './hosts.ts';
+import { type InternalService, serveInternal } from './internal.ts';
+import { Refusal, type RefusalReason } from './refusal.ts';
+import type { Resolve } from './resolver.ts';
+import type { Ask, Policy } from './rules.ts';
+
+/**
+ * Credentials that the proxy adds. What it promises: headersFor is asked after a request was allowed and its address checked, and
+ * what it answers replaces headers of the same name from inside; the values are neither logged nor put into the audit record, and
+ * never travel back inside. intercepts is asked for a CONNECT before it is decided: true hands the tunnel to `intercept`, which ends
+ * TLS with the box's certificate and gives each request inside to `decide` with its method and path.
+ */
+export interface Injection {
+  headersFor(who: Who, host: string, port: number): Promise<Readonly<Record<string, string>>>;
+  intercepts(who: Who, host: string): boolean;
+}
+
+export interface EgressCounters {
+  allowed(): void;
+  refused(reason: RefusalReason): void;
+  bytes(sent: number, received: number): void;
+}
+
+export interface ProxyParts {
+  readonly resolve: Resolve;
+  readonly guard: AddressGuard;
+  readonly audit: Audit;
+  readonly counters: EgressCounters;
+  readonly services: ReadonlyMap<string, InternalService>;
+  readonly injection?: Injection;
+}
+
+export interface EgressProxy {
+  /** To listen on the channel of the sandbox. */
+  readonly server: Server;
+  /** New requests are decided by it at once; what is under way and no longer allowed is cut. */
+  change(policy: Policy): void;
+  /** Connections from inside. */
+  readonly open: number;
+  /** Cuts everything. */
+  close(): void;
+}
+
+export const limits = {
+  /** At once, for one sandbox. */
+  connections: 256,
+  headBytes: 32 * 1024,
+  headMs: 15_000,
+  connectMs: 15_000,
+  idleMs: 300_000,
+  keepAliveMs: 60_000,
+} as const;
+
+export function createProxy(parts: ProxyParts, who: Who, policy: Policy): EgressProxy {
+  const exchanges = createExchanges(who, policy, parts.audit, parts.counters);
+  const sockets = new Set<Socket>();
+  const server = createServer(
+    {
+      insecureHTTPParser: false,
+      maxHeaderSize: limits.headBytes,
+      headersTimeout: limits.headMs,
+      // A body may take as long as it flows.
+      requestTimeout: 0,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: 5000,
+    },
+    (request, response) => void answer(parts, who, exchanges, request, response),
+  );
+  server.maxConnections = limits.connections;
+  server.setTimeout(limits.idleMs);
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    // Its closing tells the same, and ends what hangs on it.
+    socket.on('error', () => undefined);
+  });
+  server.on('connect', (request, socket, head) => void answerConnect(parts, who, exchanges, request, socket, head));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const refusal = new Refusal('malformed', `The request could not be read: ${error.message}.`);
+    exchanges.refused({}, refusal);
+    endWith(socket, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, refusal);
+  });
+  return {
+    server,
+    change: exchanges.change,
+    get open() {
+      return sockets.size;
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** One request of any kind but CONNECT. */
+async function answer(
+  parts: ProxyParts,
+  who: Who,
+  exchanges: Exchanges,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  // A client that goes away while it is answered.
+  request.on('error', () => undefined);
+  response.on('error', () => undefined);
+  let what: Record<string, unknown> = { method: request.method };
+  try {
+    const target = targetOf(request);
+    if (target.kind === 'internal') {
+      what = { method: request.method, host: 'box.internal', path: target.path.replace(/\?.*/s, '').slice(0, 500) };
+      await serveInternal(parts.services, target.path, { who, policy: exchanges.policy, request, response });
+      return;
+    }
+    const { host, port, path } = target;
+    const ask: Ask = { method: request.method ?? '', host, port, path: path.replace(/\?.*/s, '') };
+    what = facts(ask);
+    await forward(parts, who, exchanges, { ask, path, request, response });
+  } catch (error) {
+    const refusal = asRefusal(error);
+    exchanges.refused(what, refusal);
+    refuse(response, refusal);
+  }
+}
+
+interface Forwarding {
+  readonly ask: Ask;
+  /** With the query. */
+  readonly path: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** Throws a Refusal as long as nothing of an answer was sent. */
+async function forward(parts: ProxyParts, who: Who, exchanges: Exchanges, { ask, path, request, response }: Forwarding): Promise<void> {
+  const { host, port, method } = ask;
+  const exchange = exchanges.open(ask, () => request.socket.destroy());
+  let upstream: Socket | undefined;
+  try {
+    const reached = await reach(parts, host, port, request.socket);
+    upstream = reached.socket;
+    if (response.destroyed) throw new Refusal('unreachable', 'The client went away.');
+    exchange.begin(upstream, reached.address);
+    const injected = (await parts.injection?.headersFor(who, host.text, port)) ?? {};
+    const framing = framingOf(request);
+    const headers = endToEnd(request.rawHeaders, {
+      Host: port === 80 ? spellHost(host) : `${spellHost(host)}:${port}`,
+      ...(framing === 'chunked' && { 'Transfer-Encoding': 'chunked' }),
+      ...injected,
+    });
+    await pass(upstream, { method, path, headers, framing }, request, response);
+    exchange.end();
+  } catch (error) {
+    exchange.end((error as Error).message);
+    if (!response.headersSent) throw error;
+    // Half an answer must not look like a whole one.
+    response.destroy();
+  } finally {
+    upstream?.destroy();
+  }
+}
+
+interface Outgoing {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Record<string, string[]>;
+  readonly framing: 'none' | 'length' | 'chunked';
+}
+
+/** Sends it on over this connection, which serves no second request, and the answer back. */
+async function pass(upstream: Socket, outgoing: Outgoing, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { method, path, headers, framing } = outgoing;
+  const sent = sendRequest({ createConnection: () => upstream, method, path, headers, setHost: false, maxHeaderSize: limits.headBytes });
+  const gone = (): void => void sent.destroy();
+  response.once('close', gone);
+  try {
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      sent.once('response', resolve);
+      sent.once('error', (cause) => reject(new Refusal('unreachable', `${headers.Host} did not answer: ${cause.message}.`, { cause })));
+    });
+    // An answer may come before all of the request was read; what becomes of the rest is then of no interest.
+    if (framing === 'none') sent.end();
+    else pipeline(request, sent).catch(() => sent.destroy());
+    const reply = await answered;
+    sent.on('error', () => undefined);
+    try {
+      response.writeHead(reply.statusCode ?? 502, reply.statusMessage, endToEnd(reply.rawHeaders));
+    } catch (cause) {
+      throw new Refusal('unreachable', `${headers.Host} answered with a head that cannot be passed on.`, { cause });
+    }
+    await pipeline(reply, response);
+  } finally {
+    response.off('close', gone);
+  }
+}
+
+/** A tunnel. The only place where one is made, so that whoever ends TLS here takes this function's place. */
+async function answerConnect(
+  parts: ProxyParts,
+  _who: Who,
+  exchanges: Exchanges,
+  request: IncomingMessage,
+  client: Duplex,
+  head: Buffer,
+): Promise<void> {
+  client.on('error', () => undefined);
+  let what: Record<string, unknown> = { method: 'CONNECT' };
+  let exchange: Exchange | undefined;
+  let upstream: Socket | undefined;
+  try {
+    const { host, port } = tunnelOf(request);
+    const ask: Ask = { method: 'CONNECT', host, port, path: undefined };
+    what = facts(ask);
+    exchange = exchanges.open(ask, () => {
+      client.destroy();
+      upstream?.destroy();
+    });
+    const reached = await reach(parts, host, port, client as Socket);
+    upstream = reached.socket;
+    exchange.begin(upstream, reached.address);
+    client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+    if (head.length > 0) upstream.write(head);
+    joinBoth(client as Socket, upstream, exchange);
+  } catch (error) {
+    upstream?.destroy();
+    exchange?.end((error as Error).message);
+    const refusal = asRefusal(error);
+    exchanges.refused(what, refusal);
+    endWith(client, refusal.status, refusal);
+  }
+}
+
+/** Bytes both ways, each end closing by itself, until both have or nothing flows any more. */
+function joinBoth(client: Socket, upstream: Socket, exchange: Exchange): void {
+  const idle = (): void => {
+    exchange.end('idle');
+    client.destroy();
+    upstream.destroy();
+  };
+  client.pipe(upstream).pipe(client);
+  for (const end of [client, upstream]) end.setTimeout(limits.idleMs, idle);
+  upstream.once('error', (error: Error) => exchange.end(error.message));
+  upstream.once('close', () => {
+    exchange.end();
+    // What has arrived is still delivered.
+    client.end(() => client.destroy());
+  });
+  client.once('close', () => upstream.destroy());
+}
+
+/** Resolves the name, checks every address it has, connects to one of those. `client` gone is a reason to give up. */
+async function reach(parts: ProxyParts, host: Host, port: number, client: Socket): Promise<{ socket: Socket; address: string }> {
+  const addresses = host.isAddress ? [host.text] : await parts.resolve(host.text);
+  for (const address of addresses) parts.guard.check(host, address, port);
+  const deadline = Date.now() + limits.connectMs;
+  let failure: Error | undefined;
+  for (const [index, address] of addresses.entries()) {
+    if (client.destroyed) throw new Refusal('unreachable', 'The client went away.');
+    const left = Math.max(1, (deadline - Date.now()) / (addresses.length - index));
+    try {
+      return { socket: await connectTo(address, port, left), address };
+    } catch (error) {
+      failure = error as Error;
+    }
+  }
+  throw new Refusal('unreachable', `${spellHost(host)}:${port} could not be reached: ${failure?.message ?? 'it has no address'}.`, {
+    cause: failure,
+  });
+}
+
+function connectTo(address: string, port: number, withinMs: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+    const fail = (error: Error): void => {
+      socket.destroy();
+      reject(error);
+    };
+    const timer = setTimeout(() => fail(new Error('it takes too long')), withinMs);
+    socket.once('error', fail);
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      socket.off('error', fail);
+      socket.on('error', () => undefined);
+      socket.setTimeout(limits.idleMs, () => socket.destroy());
+      resolve(socket);
+    });
+    socket.once('close', () => clearTimeout(timer));
+  });
+}
+
+function asRefusal(error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  return new Refusal('unreachable', `The connection broke: ${(error as Error).message}.`, { cause: error });
+}
+
+const bodyOf = ({ reason, message }: Refusal): string => `${JSON.stringify({ error: `egress_${reason}`, message })}\n`;
+
+/** The connection ends with it: what else was sent on it is not read. */
+function refuse(response: ServerResponse, refusal: Refusal): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const body = bodyOf(refusal);
+  response.writeHead(refusal.status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  });
+  response.end(body);
+}
+
+function endWith(socket: Duplex, status: number, refusal: Refusal): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const body = bodyOf(refusal);
+  socket.end(
+    `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    () => socket.destroy(),
+  );
+}
