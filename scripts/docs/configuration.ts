@@ -29,6 +29,8 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   standby: 'server',
   stateRoot: 'storage',
   dbDsn: 'storage',
+  dbTimeout: 'storage',
+  minFreeDisk: 'storage',
   s3Endpoint: 'storage',
   s3Bucket: 'storage',
   s3Region: 'storage',

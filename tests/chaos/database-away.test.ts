@@ -28,6 +28,7 @@ describe.skipIf(!programs)('without its database', () => {
       SKILLBOX_DB_DSN: dsn,
       SKILLBOX_MAX_CONCURRENT_EXECS: String(slots),
       SKILLBOX_LEASE_TTL: '10s',
+      SKILLBOX_DB_TIMEOUT: '1500ms',
       SKILLBOX_LOG_LEVEL: 'error',
     };
     server = await startServerProcess({ stateRoot: newStateRoot(), env });
@@ -72,6 +73,35 @@ describe.skipIf(!programs)('without its database', () => {
     // No slot was lost on the way: as many run at once as before.
     const together = await Promise.all(Array.from({ length: slots }, () => server.run('probe-bash', { env: { PROBE: 'sleep 0.5' } })));
     expect(Math.max(...together.map(({ queued_ms }) => queued_ms))).toBeLessThan(400);
+  });
+
+  it('a database that stands still is a 503 in bounded time, for many at once, and all is well when it goes on', {
+    timeout: 60_000,
+  }, async () => {
+    const running = await submit(`sleep 3; echo said; ${result}`);
+    await delay(300);
+    postgres.freeze();
+    const times: number[] = [];
+    try {
+      const ask = async (): Promise<unknown[]> => {
+        const started = performance.now();
+        const response = await server.request('/v1/executions');
+        times.push(performance.now() - started);
+        return [response.status, ((await response.json()) as { error: string }).error, response.headers.has('retry-after')];
+      };
+      // More than there are connections.
+      for (const answer of await Promise.all(Array.from({ length: 30 }, ask))) expect(answer).toEqual([503, 'unavailable', true]);
+      expect(await ask()).toEqual([503, 'unavailable', true]);
+      expect((await server.request('/livez')).status).toBe(200);
+      expect((await server.request('/ready')).status).toBe(503);
+    } finally {
+      postgres.thaw();
+    }
+    console.log(`answers without a database that answers: at most ${Math.round(Math.max(...times))} ms`);
+    expect(Math.max(...times)).toBeLessThan(5000);
+    await expect.poll(async () => (await server.request('/v1/executions')).status, { timeout: 5000 }).toBe(200);
+    expect(await server.ended(running.execution_id)).toMatchObject({ status: 'success', output: { ok: true }, logs: 'said\n' });
+    expect(await server.run('probe-bash', { env: { PROBE: result } })).toMatchObject({ status: 'success' });
   });
 
   it('cut connections under load cost answers, not executions', { timeout: 60_000 }, async () => {

@@ -173,7 +173,7 @@ async function sandboxRow(database: Database, id: string, expiresAt: string | nu
     .values({
       ...{ id, tenant: 'acme', state: 'ready', template_name: 'x@1', template: '{}', provider: null, tier: null, ref: null, host: 'h' },
       ...{ labels: '{}', request: '', lineage: '[]', on_idle: 'keep', idle_ms: null, on_expiry: 'destroy' },
-      ...{ created_at: '', ready_at: null, expires_at: expiresAt, last_used_at: null, ended_at: null, reason: null },
+      ...{ created_at: '', ready_at: null, expires_at: expiresAt, last_used_at: null, ended_at: null, reason: null, pause_cause: null },
       ...{ route: '[]', actor: 'adm:test' },
     })
     .execute();

@@ -50,7 +50,7 @@ describe('probes and pages', () => {
     expect([livez.status, await livez.text()]).toEqual([200, 'ok\n']);
     expect(await box.json('/ready', { key: null })).toMatchObject({
       status: 200,
-      body: { status: 'ok', checks: { database: 'ok', blobs: 'ok', sandboxes: 'ok' } },
+      body: { status: 'ok', checks: { database: 'ok', blobs: 'ok', sandboxes: 'ok', disk: 'ok' } },
     });
     expect(await box.json('/health', { key: null })).toMatchObject({
       status: 200,

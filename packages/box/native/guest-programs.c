@@ -6,7 +6,7 @@
  *     P  u32 flags (1 terminal, 2 stdin), u16 columns, u16 rows, argv, env, cwd, tag   start; id is the host's choice
  *     J  u64 after                   join: output after that number, then what comes
  *     I  bytes                       stdin; empty closes it            W  u16 columns, u16 rows   resize
- *     K  u32 signal                  to the program's session; id 0: to everything in the sandbox
+ *     K  u32 signal                  to the program's session; id 0: to everything in the sandbox, and ESRCH for signal 0 when there is nothing
  *     L                              list                               Y   forget an ended program
  *   guest -> host
  *     p  i32 pid                     started, or joined
@@ -396,7 +396,10 @@ static void write_stdin(struct program *p) {
 static void signal_program(struct connection *c, uint32_t id, struct reader r) {
   int number = (int)get32(&r);
   struct program *p = id ? find(id) : NULL;
-  if (id == 0) kill(-1, number);
+  /* To everything; with signal 0 the question whether there is anything, be it what an ended program left. */
+  if (id == 0) {
+    if (kill(-1, number) != 0 && number == 0) { refuse(c, id, ESRCH, "nothing runs"); return; }
+  }
   else if (!p || p->reaped) { refuse(c, id, ESRCH, "no such program"); return; }
   else if (kill(-p->pid, number) != 0 && kill(p->pid, number) != 0) { refuse(c, id, errno, "cannot signal"); return; }
   push(c, 'z', id, NULL, 0);

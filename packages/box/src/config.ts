@@ -62,6 +62,11 @@ export const settings = {
     'Address at which other hosts of the box reach this one. Default: bind and port.',
   ),
   dbDsn: setting('SKILLBOX_DB_DSN', z.string().optional(), 'PostgreSQL connection string. Default: SQLite in the state root.', true),
+  dbTimeout: setting(
+    'SKILLBOX_DB_TIMEOUT',
+    someTime('10s'),
+    'How long a statement on PostgreSQL may take; then the request that needs it answers 503.',
+  ),
   s3Endpoint: setting('SKILLBOX_S3_ENDPOINT', url().optional(), 'S3 endpoint for blobs. Default: a folder in the state root.'),
   s3Bucket: setting('SKILLBOX_S3_BUCKET', z.string().default('skillbox'), 'Bucket for blobs; made when it does not exist.'),
   s3Region: setting('SKILLBOX_S3_REGION', z.string().default('us-east-1'), 'Region of the bucket.'),
@@ -154,6 +159,11 @@ export const settings = {
     'SKILLBOX_EGRESS_DNS',
     z.string().default(''),
     'DNS servers for names that sandboxes ask for, as address or address:port, with commas between them. Default: those of the system.',
+  ),
+  minFreeDisk: setting(
+    'SKILLBOX_MIN_FREE_DISK',
+    size('100Mi'),
+    'Room that the file system of the state root must have; with less, /ready says that the box is not.',
   ),
   drainTimeout: setting('SKILLBOX_DRAIN_TIMEOUT', time('20s'), 'How long a stopping server lets running executions finish.'),
   leaseTtl: setting(

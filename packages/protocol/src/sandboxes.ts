@@ -83,6 +83,10 @@ export const sandbox = z
     expires_at: timestamp.nullable(),
     ended_at: timestamp.nullable(),
     reason: z.string().nullable().describe('Why it is in this state'),
+    pause_cause: z
+      .enum(['asked', 'idle', 'expired'])
+      .nullable()
+      .describe('Why it is paused: somebody asked, nothing used it, or its time was over'),
     route: z
       .array(z.object({ provider: z.string(), taken: z.boolean(), reason: z.string() }))
       .describe('Why each candidate was taken or passed over'),

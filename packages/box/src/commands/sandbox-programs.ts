@@ -9,7 +9,6 @@ import { metricsHistory } from '../sandbox/metrics-history.ts';
 import {
   collect,
   homeFolder,
-  limitTime,
   outputEvents,
   type ProgramResult,
   positionOf,
@@ -279,8 +278,11 @@ async function exec({ box, signal }: CommandContext, handle: SandboxHandle, inpu
     ...{ cmd: input.cmd, argv: input.argv, env: input.env, cwd: input.cwd, tag: input.tag, stdin: input.stdin !== false },
     pty: input.pty && { columns: input.pty.cols, rows: input.pty.rows },
   });
-  const program = await handle.start(spec);
-  const clock = limitTime(handle, program.id, timeoutMs);
+  const clock = await box.sandboxes.limitTime(input.id, spec.id, timeoutMs);
+  const program = await handle.start(spec).catch((error) => {
+    clock.stop();
+    throw error;
+  });
   metricsHistory(box.sandboxes).follow(input.id, handle);
   const headers = { Location: `/v1/sandboxes/${input.id}/programs/${program.id}` };
   const given = typeof input.stdin === 'string' ? feedText(program, input.stdin) : undefined;

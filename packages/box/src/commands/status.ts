@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises';
 import { BoxError } from '@skillbox/protocol';
 import { z } from 'zod';
 import type { Box } from '../box.ts';
@@ -33,7 +34,7 @@ export const statusCommands = [
 
   command({
     name: 'box.ready',
-    summary: 'Tell whether the box can do its work: database, blobs, sandboxes',
+    summary: 'Tell whether the box can do its work: database, blobs, sandboxes, room on the disk',
     scope: null,
     effect: 'read',
     input: z.object({}),
@@ -44,6 +45,7 @@ export const statusCommands = [
         database: await check(() => box.store.database.ping()),
         blobs: await check(() => box.store.blobs.ping()),
         sandboxes: sandboxCheck(box),
+        disk: await diskCheck(box),
       };
       const ready = Object.values(checks).every((state) => state === 'ok');
       return new Reply({ status: ready ? 'ok' : 'unavailable', checks }, { status: ready ? 200 : 503 });
@@ -65,4 +67,16 @@ function sandboxCheck({ provider }: Box): string {
   if (provider.report.ready) return 'ok';
   const missing = provider.report.layers.filter((layer) => !layer.present && !layer.accepted).map((layer) => layer.name);
   return `missing: ${missing.join(', ')}`;
+}
+
+/** Of the state root: sandboxes, blobs and, by default, the database are there. */
+async function diskCheck({ config }: Box): Promise<string> {
+  try {
+    const { bavail, bsize, files, ffree } = await statfs(config.stateRoot);
+    // Some file systems do not count files, and say that there are none.
+    return bavail * bsize < config.minFreeDisk || (files > 0 && ffree === 0) ? 'full' : 'ok';
+  } catch {
+    // A state root that cannot be read is as bad as a full one; the log has the errors of whoever tried to use it.
+    return 'unavailable';
+  }
 }

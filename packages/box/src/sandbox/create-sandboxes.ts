@@ -30,6 +30,7 @@ import { createSnapshots } from './snapshots.ts';
 import { handleOf, type SealedRequest, sealRequest, unsealRequest } from './spec.ts';
 import { canaryTenant, createTelemetry } from './telemetry.ts';
 import type { Templates } from './templates.ts';
+import { createTimeLimits } from './time-limits.ts';
 import { checkTtl, latestExpiry, ttlOf } from './ttl.ts';
 
 export interface SandboxParts {
@@ -83,6 +84,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   const sweepSnapshots = (): void =>
     void snapshots.sweep().catch((error: Error) => log.error({ err: error }, 'could not look for snapshots that nothing needs'));
   const reaper = createReaper({ host, log, activity, lifecycle, locks, providers, records, secrets, onEnded: sweepSnapshots });
+  const timeLimits = createTimeLimits({ database, host, locks, log, providers, records, secrets });
   const recovery = { egress, host, log, lifecycle, locks, providers, records, secrets };
 
   const rowOf = async (tenant: string, id: string): Promise<SandboxRow> => {
@@ -157,6 +159,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       last_used_at: null,
       ended_at: null,
       reason: null,
+      pause_cause: null,
       route: JSON.stringify(candidates.route),
       actor: encodeActor(caller.actor),
     };
@@ -283,7 +286,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
         if (row.state === 'paused') return describe(row);
         if (row.state !== 'ready') throw wrongState(row, 'ready');
         requireCapability(providers, row, 'pause');
-        return describe(await lifecycle.pause(row, caller.actor, 'asked for'));
+        return describe(await lifecycle.pause(row, caller.actor, { cause: 'asked', reason: 'asked for' }));
       }),
 
     resume: (caller, id) =>
@@ -373,11 +376,13 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     },
 
     nextProgramId: (id) => activity.nextProgramId(id),
+    limitTime: (id, program, ms) => timeLimits.begin(id, program, ms),
 
     async recover() {
       await closeUnfinished(recovery);
       await compareWithProviders(recovery);
       await reopenChannels(recovery);
+      await timeLimits.recover();
       await snapshots.sweep();
       reaper.start();
       clearInterval(canaryTimer);
@@ -395,6 +400,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     hostGone: (gone) => failSandboxesOf(recovery, gone),
     async stop() {
       clearInterval(canaryTimer);
+      timeLimits.stop();
       await reaper.stop();
     },
   };

@@ -3,7 +3,7 @@
  * the lock of the sandbox is held.
  */
 
-import { BoxError, type SandboxState, type Template } from '@skillbox/protocol';
+import { BoxError, type Sandbox, type SandboxState, type Template } from '@skillbox/protocol';
 import type { Logger } from '../observe/log.ts';
 import type { Secrets } from '../secrets.ts';
 import type { SandboxRow } from '../store/tables.ts';
@@ -23,10 +23,16 @@ export interface Lifecycle {
   remake(row: SandboxRow, actor: Actor, remaking: Remaking): Promise<SandboxRow>;
   /** What has ended stays as it is. */
   end(row: SandboxRow, actor: Actor, reason: string): Promise<SandboxRow>;
-  pause(row: SandboxRow, actor: Actor, reason: string, patch?: Partial<SandboxRow>): Promise<SandboxRow>;
+  pause(row: SandboxRow, actor: Actor, pausing: Pausing): Promise<SandboxRow>;
   resume(row: SandboxRow, actor: Actor): Promise<SandboxRow>;
   /** Closes it without its provider: that is gone, or never had it. */
   fail(row: SandboxRow, actor: Actor, reason: string): Promise<SandboxRow | undefined>;
+}
+
+export interface Pausing {
+  readonly cause: NonNullable<Sandbox['pause_cause']>;
+  readonly reason: string;
+  readonly patch?: Partial<SandboxRow>;
 }
 
 export interface Remaking {
@@ -141,11 +147,17 @@ export function createLifecycle({ activity, egress, log, providers, records, sec
       return must(ended, row.id, 'destroying');
     },
 
-    async pause(row, actor, reason, patch) {
+    async pause(row, actor, { cause, reason, patch }) {
       if (row.state !== 'ready') throw wrongState(row, 'ready');
       // First the memory, then the record: a crash between them leaves one that is ready, and starts when it is used.
       await handleOf(providers, secrets, row).pause();
-      const paused = await records.transition(row, { from: ['ready'], to: 'paused', actor, reason, ...(patch && { patch }) });
+      const paused = await records.transition(row, {
+        from: ['ready'],
+        to: 'paused',
+        actor,
+        reason,
+        patch: { ...patch, pause_cause: cause },
+      });
       return must(paused, row.id, 'ready');
     },
 

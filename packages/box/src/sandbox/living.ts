@@ -67,7 +67,7 @@ export interface SandboxHandle {
   snapshot(name: string): Promise<void>;
   /** Frees the memory, keeps the disk. Resuming is using it. */
   pause(): Promise<void>;
-  /** Whether something runs in it. */
+  /** Whether something runs in it; where the provider can see it, also what a program left when it ended. */
   isActive(): Promise<boolean>;
   /** Idempotent. */
   teardown(): Promise<void>;

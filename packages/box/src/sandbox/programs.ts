@@ -88,24 +88,6 @@ function boundedText(limit: number) {
   };
 }
 
-/** Kills the program's session when its time is over. Returns what stops the clock, and tells whether it struck. */
-export function limitTime(handle: SandboxHandle, id: number, timeoutMs: number | undefined): { stop(): boolean } {
-  if (timeoutMs === undefined) return { stop: () => false };
-  let struck = false;
-  const timer = setTimeout(() => {
-    struck = true;
-    // It may have ended, or its sandbox, in this very moment.
-    handle.signal(id, constants.signals.SIGKILL).catch(() => undefined);
-  }, timeoutMs);
-  timer.unref();
-  return {
-    stop() {
-      clearTimeout(timer);
-      return struck;
-    },
-  };
-}
-
 /** To write to, resize: nothing of its output is wanted. Throws not_found when there is no such program. */
 export async function withProgram<T>(handle: SandboxHandle, id: number, work: (program: Program) => Promise<T>): Promise<T> {
   const program = await handle.join(id, Number.MAX_SAFE_INTEGER);

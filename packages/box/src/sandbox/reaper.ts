@@ -64,7 +64,7 @@ export function createReaper({ host, log, activity, lifecycle, locks, providers,
         return;
       }
       const patch = { expires_at: null };
-      if (row.state === 'ready') await lifecycle.pause(row, boxActor, 'its time was over', patch);
+      if (row.state === 'ready') await lifecycle.pause(row, boxActor, { cause: 'expired', reason: 'its time was over', patch });
       else await records.update(row, patch, ['paused']);
     });
 
@@ -110,7 +110,7 @@ export function createReaper({ host, log, activity, lifecycle, locks, providers,
       }
       const reason = `nothing used it for ${Math.round((row.idle_ms ?? 0) / 1000)} s`;
       if (row.on_idle === 'pause') {
-        await lifecycle.pause(row, boxActor, reason);
+        await lifecycle.pause(row, boxActor, { cause: 'idle', reason });
         return;
       }
       await lifecycle.end(row, boxActor, reason);

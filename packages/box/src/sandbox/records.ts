@@ -112,13 +112,15 @@ export function createSandboxRecords(database: Database, events: Events, meter: 
         if (limit !== undefined && !isLiving(state)) await refuseAboveLimit(tx, before.tenant, limit);
         const row = await tx
           .updateTable('sandboxes')
-          .set({ ...patch, state: to, reason })
+          .set({ pause_cause: null, ...patch, state: to, reason })
           .where('id', '=', id)
           .where('host', '=', host)
           .where('state', '=', state)
           .returningAll()
           .executeTakeFirst();
         if (!row) return undefined;
+        // What ran in it has ended.
+        if (to !== 'ready') await tx.deleteFrom('program_limits').where('sandbox', '=', id).execute();
         if (isLiving(to) && !isLiving(state)) await beginMeter(tx, row);
         if (!isLiving(to)) await meter.end(tx, row.id, row.ready_at);
         await appendEvent(tx, row, actor, state);
@@ -254,6 +256,7 @@ export function describe(row: SandboxRow): Sandbox {
     expires_at: row.expires_at,
     ended_at: row.ended_at,
     reason: row.reason,
+    pause_cause: row.pause_cause as Sandbox['pause_cause'],
     route: JSON.parse(row.route) as Sandbox['route'],
   };
 }

@@ -4,6 +4,7 @@ import type { CreateSandbox, NetworkChoice, Page, RouteExplanation, Sandbox, San
 import type { Caller } from '../access/caller.ts';
 import type { SandboxHandle } from './living.ts';
 import type { Telemetry } from './telemetry.ts';
+import type { TimeLimit } from './time-limits.ts';
 
 export interface Sandboxes {
   /** Resolves when it is ready; a provider that fails falls through to the next candidate. */
@@ -35,6 +36,8 @@ export interface Sandboxes {
   use(tenant: string, id: string): Promise<{ readonly sandbox: Sandbox; readonly handle: SandboxHandle; done(): void }>;
   /** A new id for a program in it. */
   nextProgramId(id: string): number;
+  /** Before a program starts: it is killed when that time is over, also after a restart of the server. */
+  limitTime(id: string, program: number, ms: number | undefined): Promise<TimeLimit>;
   /** Which provider a create by this caller would get now, and why not the others. */
   explain(caller: Caller, template: string): Promise<RouteExplanation>;
   readonly telemetry: Telemetry;

@@ -30,8 +30,10 @@ export interface DatabaseOptions {
   readonly dsn?: string;
   /** Path of the SQLite file. */
   readonly file: string;
+  /** How long a statement may take on PostgreSQL; without it, as long as it takes. */
+  readonly timeoutMs?: number;
 }
 
-export function openDatabase({ dsn, file }: DatabaseOptions): Promise<Database> {
-  return dsn ? openPostgres(dsn) : openSqlite(file);
+export function openDatabase({ dsn, file, timeoutMs }: DatabaseOptions): Promise<Database> {
+  return dsn ? openPostgres(dsn, timeoutMs) : openSqlite(file);
 }

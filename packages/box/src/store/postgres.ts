@@ -13,9 +13,15 @@ const pingTimeoutMs = 5000;
 const int8 = 20;
 const numeric = 1700;
 
-export async function openPostgres(dsn: string): Promise<Database> {
+/** `timeoutMs`: a statement that takes longer, or whose answer does not come, is given up; 0 waits as long as it takes. */
+export async function openPostgres(dsn: string, timeoutMs = 0): Promise<Database> {
   const settings = clientSettings(dsn);
-  const pool = new pg.Pool({ ...settings, max: 10 });
+  // The server gives up too, so that nothing is done later that the caller was told had failed, and no lock is held for ever.
+  const limits = {
+    ...{ query_timeout: timeoutMs, statement_timeout: timeoutMs, idle_in_transaction_session_timeout: timeoutMs },
+    connectionTimeoutMillis: Math.min(connectTimeoutMs, timeoutMs),
+  };
+  const pool = new pg.Pool({ ...settings, ...(timeoutMs > 0 && limits), max: 10 });
   // An 'error' nobody listens to ends the process. The pool drops a client that lost its connection, and whoever
   // waited for its answer gets the error there, so there is nothing left to do here.
   pool.on('error', ignore);
@@ -77,13 +83,22 @@ function clientSettings(dsn: string): pg.ClientConfig {
 async function checkOut(pool: pg.Pool): Promise<PostgresPoolClient> {
   if (pool.ending) throw new BoxError('shutting_down', 'The database is closed.');
   const client = await connect(pool);
-  const query = (text: string, parameters: readonly unknown[]) =>
-    client.query(text, [...parameters]).catch((cause: Error) => {
+  let late: BoxError | undefined;
+  const query = (text: string, parameters: readonly unknown[]) => {
+    // What is asked after an answer that did not come, such as the rollback, would only wait in the same line.
+    if (late) return Promise.reject(late);
+    return client.query(text, [...parameters]).catch((cause: Error) => {
+      if (isLate(cause)) {
+        late = new BoxError('unavailable', `PostgreSQL did not answer in time: ${reason(cause)}.`, { cause, retryAfter: 1 });
+        throw late;
+      }
       throw isConnectionLoss(cause)
         ? new BoxError('unavailable', `The connection to PostgreSQL broke: ${reason(cause)}.`, { cause, retryAfter: 1 })
         : cause;
     });
-  return { query: query as unknown as PostgresPoolClient['query'], release: () => client.release() };
+  };
+  // An answer that comes after all must not be taken for that to the next question.
+  return { query: query as unknown as PostgresPoolClient['query'], release: () => client.release(late !== undefined) };
 }
 
 async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
@@ -93,6 +108,10 @@ async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
     throw new BoxError('unavailable', `PostgreSQL cannot be reached: ${reason(cause as Error)}.`, { cause, retryAfter: 1 });
   }
 }
+
+/** pg's own words when it waited for an answer; 57014 is the server that gave up, 55P03 a lock it did not get. */
+const isLate = (error: Error): boolean =>
+  error.message === 'Query read timeout' || ['57014', '55P03'].includes((error as { code?: string }).code ?? '');
 
 /** Class 08 is connection trouble, 57P a server that stops or starts, 53300 no free connection; without an SQLSTATE it is pg itself or the socket. */
 function isConnectionLoss(error: Error): boolean {

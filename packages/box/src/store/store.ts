@@ -16,18 +16,27 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export type StoreConfig = Pick<Config, 'stateRoot' | 'dbDsn' | 's3Endpoint' | 's3Bucket' | 's3Region' | 's3AccessKey' | 's3SecretKey'>;
+export type StoreConfig = Pick<
+  Config,
+  'stateRoot' | 'dbDsn' | 'dbTimeout' | 's3Endpoint' | 's3Bucket' | 's3Region' | 's3AccessKey' | 's3SecretKey'
+>;
 
 /** Opens what the configuration names and brings the tables up to date. */
 export async function openStore(config: StoreConfig): Promise<Store> {
   await mkdir(config.stateRoot, { recursive: true, mode: 0o700 });
   const blobs = await openBlobs(config);
-  const database = await openDatabase({ dsn: config.dbDsn, file: join(config.stateRoot, 'db', 'skillbox.sqlite') });
+  const options = { dsn: config.dbDsn, file: join(config.stateRoot, 'db', 'skillbox.sqlite') };
+  let database = await openDatabase(options);
   try {
     await migrate(database);
   } catch (error) {
     await database.close();
     throw error;
+  }
+  // A migration, or the wait for that of another host, may take long; from here on nothing may.
+  if (database.kind === 'postgres') {
+    await database.close();
+    database = await openDatabase({ ...options, timeoutMs: config.dbTimeout });
   }
   return { database, blobs, leases: createLeases(database), close: () => database.close() };
 }

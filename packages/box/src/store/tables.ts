@@ -17,6 +17,7 @@ export interface Tables {
   sandboxes: SandboxRow;
   sandbox_labels: SandboxLabelRow;
   snapshots: SnapshotRow;
+  program_limits: ProgramLimitRow;
   credit_balances: CreditBalanceRow;
   credit_entries: CreditEntryRow;
   credit_meters: CreditMeterRow;
@@ -187,9 +188,19 @@ export interface SandboxRow {
   last_used_at: string | null;
   ended_at: string | null;
   reason: string | null;
+  /** asked, idle or expired while it is paused. */
+  pause_cause: string | null;
   /** JSON of why each candidate was taken or passed over. */
   route: string;
   actor: string;
+}
+
+/** A program that is to be ended, whatever becomes of the server. */
+export interface ProgramLimitRow {
+  sandbox: string;
+  program: number;
+  /** Milliseconds since the epoch. */
+  kill_at: number;
 }
 
 export interface SandboxLabelRow {

@@ -90,7 +90,7 @@ async function signerOf(
  * Using would wake any; this protocol wants what was paused on purpose to stay so until somebody connects. What the box
  * itself put away while nobody used it is woken: in this protocol there is no such thing, and nobody would know to connect.
  */
-const isAsleep = ({ state, reason }: Sandbox): boolean => state === 'paused' && reason?.startsWith('nothing used it') === true;
+const isAsleep = ({ state, pause_cause }: Sandbox): boolean => state === 'paused' && pause_cause === 'idle';
 
 const gone = (id: string): E2bError => new E2bError(502, `The sandbox ${id} is not running.`);
 

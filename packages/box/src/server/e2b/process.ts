@@ -8,6 +8,7 @@ import { programSpec, withProgram } from '../../sandbox/programs.ts';
 import { type Method, stream, unary } from './method.ts';
 import { resolvePath } from './paths.ts';
 import { RpcError } from './rpc-error.ts';
+import { noteHeard, wasHeard } from './unheard-ends.ts';
 import type { Use } from './use.ts';
 
 const selector = z.object({ pid: z.number().int().optional(), tag: z.string().optional() });
@@ -39,8 +40,8 @@ const signals: Record<string, number> = {
 export const processMethods: Record<string, Method> = {
   Start: stream(startRequest, keepalive, start),
   Connect: stream(z.object({ process: selector }), keepalive, async function* (use, { process }) {
-    const { id, lastNumber } = await find(use.handle, process);
-    yield* follow(use, await use.handle.join(id, lastNumber));
+    const { id, ended, lastNumber } = await findToJoin(use, process);
+    yield* follow(use, await use.handle.join(id, ended ? 0 : lastNumber));
   }),
   List: unary(z.unknown(), async ({ handle }) => ({ processes: (await running(handle)).map(describe) })),
   SendInput: unary(
@@ -76,16 +77,17 @@ async function* start(use: Use, message: z.output<typeof startRequest>, timeoutM
     pty: message.pty && { columns: cols, rows },
     tag: message.tag,
   });
-  const program = await startIn(handle, spec);
+  const limit = await box.sandboxes.limitTime(sandbox.id, spec.id, timeoutMs);
+  const program = await startIn(handle, spec).catch((error) => {
+    limit.stop();
+    throw error;
+  });
   let late = false;
-  const limit = timeoutMs ? setTimeout(() => void onTimeout(), timeoutMs) : undefined;
-  limit?.unref();
-  const onTimeout = async (): Promise<void> => {
-    late = true;
-    await kill(handle, program.id).catch((error: Error) => box.log.warn({ err: error, sandbox: sandbox.id }, 'could not end a program'));
+  const onEnd = (): void => {
+    late = limit.stop();
   };
-  for await (const event of follow(use, program, () => clearTimeout(limit))) {
-    if (late && isEnd(event)) throw new RpcError('deadline_exceeded', `The program ran longer than ${timeoutMs} ms and was ended.`);
+  for await (const event of follow(use, program, onEnd)) {
+    if (late) throw new RpcError('deadline_exceeded', `The program ran longer than ${timeoutMs} ms and was ended.`);
     yield event;
   }
 }
@@ -101,7 +103,8 @@ async function startIn(handle: SandboxHandle, spec: ProgramSpec): Promise<Progra
   }
 }
 
-async function* follow({ signal }: Use, program: Program, onEnd?: () => void): AsyncGenerator<unknown> {
+async function* follow(use: Use, program: Program, onEnd?: () => void): AsyncGenerator<unknown> {
+  const { signal } = use;
   const detach = (): void => program.detach();
   signal.addEventListener('abort', detach, { once: true });
   try {
@@ -110,6 +113,7 @@ async function* follow({ signal }: Use, program: Program, onEnd?: () => void): A
       if (event.type === 'end') onEnd?.();
       const message = toMessage(event);
       if (message) yield message;
+      if (event.type === 'end') noteHeard(use, program.id);
     }
   } catch (error) {
     // Detaching ends the connection under the iteration.
@@ -142,23 +146,28 @@ const signalWords: Record<string, string> = {
   SIGPIPE: 'broken pipe',
 };
 
-const isEnd = (message: unknown): boolean => 'end' in (message as { event: object }).event;
-
-/** Asks first what runs: a signal would wake a sandbox that was paused meanwhile. */
-async function kill(handle: SandboxHandle, id: number): Promise<void> {
-  if ((await running(handle)).some((program) => program.id === id)) await handle.signal(id, constants.signals.SIGKILL);
-}
-
 async function tell(handle: SandboxHandle, selected: Selected, action: (program: Program) => Promise<void>): Promise<object> {
   await withProgram(handle, (await find(handle, selected)).id, action);
   return {};
 }
 
-async function find(handle: SandboxHandle, { pid, tag }: Selected): Promise<ProgramInfo> {
-  const found = (await running(handle)).find((program) => (pid === undefined ? tag && program.tag === tag : program.pid === pid));
+async function find(handle: SandboxHandle, selected: Selected): Promise<ProgramInfo> {
+  const { pid, tag } = selected;
+  const found = (await running(handle)).find((program) => isSelected(program, selected));
   if (!found) throw new RpcError('not_found', `There is no running program with ${pid === undefined ? `tag ${tag}` : `pid ${pid}`}.`);
   return found;
 }
+
+/** What runs, or what ended while nobody listened. */
+async function findToJoin(use: Use, selected: Selected): Promise<ProgramInfo> {
+  const all = await use.handle.programs();
+  const unheard = all.filter((program) => program.ended && isSelected(program, selected) && !wasHeard(use, program.id));
+  const runs = all.some((program) => !program.ended && isSelected(program, selected));
+  return (runs ? undefined : unheard.at(-1)) ?? find(use.handle, selected);
+}
+
+const isSelected = (program: ProgramInfo, { pid, tag }: Selected): boolean =>
+  pid === undefined ? tag !== undefined && tag !== '' && program.tag === tag : program.pid === pid;
 
 const running = async (handle: SandboxHandle): Promise<ProgramInfo[]> => (await handle.programs()).filter(({ ended }) => !ended);
 

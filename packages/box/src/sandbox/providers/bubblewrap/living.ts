@@ -216,7 +216,7 @@ function createHandle(options: LivingOptions, disks: Disks, spec: SandboxSpec, f
     },
     pause: stop,
     async isActive() {
-      return (await isRunning()) && (await guest.programs()).some((program) => !program.ended);
+      return (await isRunning()) && guest.isBusy();
     },
     async teardown() {
       await stop();

@@ -143,7 +143,7 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
     },
     pause: stop,
     async isActive() {
-      return (await isRunning()) && (await guest.programs()).some((program) => !program.ended);
+      return (await isRunning()) && guest.isBusy();
     },
     async teardown() {
       await starting?.catch(() => undefined);

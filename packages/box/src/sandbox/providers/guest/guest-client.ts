@@ -17,6 +17,8 @@ export interface GuestClient {
   programs(): Promise<ProgramInfo[]>;
   signal(id: number, signal: number): Promise<void>;
   forget(id: number): Promise<void>;
+  /** Whether any process is there, be it one that a program left when it ended. */
+  isBusy(): Promise<boolean>;
   tunnel(port: number): Promise<Duplex>;
   readonly files: SandboxFiles;
 }
@@ -66,6 +68,15 @@ export function createGuestClient(open: () => Promise<Duplex>): GuestClient {
     },
     async signal(id, signal) {
       await ask('K', uint32(signal), id);
+    },
+    async isBusy() {
+      try {
+        await ask('K', uint32(0));
+        return true;
+      } catch (error) {
+        if (error instanceof BoxError && error.code === 'not_found') return false;
+        throw error;
+      }
     },
     async forget(id) {
       await ask('Y', empty, id);
