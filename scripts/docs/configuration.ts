@@ -27,6 +27,8 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   drainTimeout: 'server',
   leaseTtl: 'server',
   standby: 'server',
+  warmMemory: 'server',
+  warmIdle: 'server',
   stateRoot: 'storage',
   dbDsn: 'storage',
   dbTimeout: 'storage',

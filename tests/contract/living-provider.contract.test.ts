@@ -322,7 +322,14 @@ async function outcome(events: AsyncIterable<ProgramEvent>) {
 
 async function openBubblewrapIn(folder: string): Promise<Opened> {
   const provider = await openBubblewrap({
-    ...{ runFolder: join(folder, 'run'), diskFolder: join(folder, 'disks'), owner: `contract-${process.pid}`, standby: 0 },
+    ...{
+      runFolder: join(folder, 'run'),
+      diskFolder: join(folder, 'disks'),
+      owner: `contract-${process.pid}`,
+      standby: 0,
+      warmMemory: 0,
+      warmIdleMs: 0,
+    },
     ...{ interpreters: {}, acceptMissing: [], paths: [], onWarning: () => undefined },
   });
   return { provider: provider.living, reopen: () => openBubblewrapIn(folder), close: () => provider.close() };

@@ -4,10 +4,13 @@
  *   host -> guest
  *     F  u32 mode, path, bytes      make a file (and its folders)      A  path, bytes   append to it
  *     X  u64 log cap, u32 argc, argv…, u32 envc, env…, cwd              start a program; stdin is empty
+ *     P  u32 argc, argv…, u32 envc, env…, cwd                           start one ahead of its job: descriptor 3 is its line to us
+ *     G  u64 log cap, u32 envc, env…                                    the job of the one that waits; from here on it is as with X
  *     K  u32 signal                 signal the program's session; 9 ends everything in the sandbox
  *     C  u32 max files, u64 max bytes, u64 max bytes per file, root    end everything, then send files below root
  *   guest -> host
  *     R                             ready
+ *     W                             the one that was started ahead waits for its job
  *     O, E  bytes                   stdout, stderr (up to the cap, the rest is dropped here)
  *     T  u64 dropped bytes          how much was dropped, once, before Q
  *     Q  i32 code, i32 signal, u64 user µs, u64 system µs, u64 peak kB  the program ended
@@ -29,8 +32,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_DEPTH 32
@@ -40,7 +45,11 @@ static struct {
   uint32_t id;
   int out, err;
   uint64_t cap, sent, dropped;
+  uint64_t spent; /* µs of processor time before its job came */
 } program = {.pid = 0, .out = -1, .err = -1};
+
+/* Started ahead: its pipes are read once its job has come. */
+static struct { pid_t pid; int out, err, line, ready; } waiter = {.pid = 0, .out = -1, .err = -1, .line = -1};
 
 static unsigned char chunk[CHUNK];
 static int signals;
@@ -113,6 +122,79 @@ static void start_program(uint32_t id, struct reader r) {
   free(env);
 }
 
+static void prepare_program(uint32_t id, struct reader r) {
+  int out[2], err[2], line[2];
+  char **argv = get_strings(&r), **env = get_strings(&r), *cwd = get_string(&r);
+  errno = 0;
+  if (r.bad || !argv[0]) complain(CHANNEL, id, "bad prepare request");
+  else if (program.pid || waiter.pid) complain(CHANNEL, id, "a program is there already");
+  else if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line))
+    complain(CHANNEL, id, "cannot make pipes");
+  else {
+    pid_t pid = fork();
+    if (pid == 0) {
+      setsid();
+      become_waiter(argv, env, cwd, open("/dev/null", O_RDONLY), out[1], err[1], line[1]);
+    }
+    close(out[1]);
+    close(err[1]);
+    close(line[1]);
+    if (pid < 0) complain(CHANNEL, id, "cannot fork");
+    else {
+      waiter.pid = pid;
+      waiter.out = out[0];
+      waiter.err = err[0];
+      waiter.line = line[0];
+    }
+  }
+  free(argv);
+  free(env);
+}
+
+/* It has said that it waits, or it has closed its line without a word; how it ended comes by its exit then. */
+static void hear_waiter(void) {
+  char byte;
+  if (read(waiter.line, &byte, 1) != 1) { close(waiter.line); waiter.line = -1; return; }
+  waiter.ready = 1;
+  send_frame(CHANNEL, 'W', 0, NULL, 0);
+}
+
+static uint64_t processor_time(pid_t pid) {
+  clockid_t clock;
+  struct timespec t;
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return 0;
+  return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
+}
+
+static void hand_over(uint32_t id, struct reader r) {
+  uint64_t cap = get64(&r);
+  unsigned char head[4];
+  const unsigned char *env = r.at + 4;
+  errno = 0;
+  if (r.bad || r.end < env) { complain(CHANNEL, id, "bad job"); return; }
+  if (!waiter.ready) { complain(CHANNEL, id, "nobody waits for a job"); return; }
+  program.pid = waiter.pid;
+  program.id = id;
+  program.cap = cap;
+  program.out = waiter.out;
+  program.err = waiter.err;
+  program.spent = processor_time(waiter.pid);
+  fcntl(program.out, F_SETFL, O_NONBLOCK);
+  fcntl(program.err, F_SETFL, O_NONBLOCK);
+  put32(head, (uint32_t)(r.end - env));
+  /* Should it be gone already, its exit tells. */
+  if (send(waiter.line, head, 4, MSG_NOSIGNAL) == 4)
+    for (const unsigned char *at = env; at < r.end;) {
+      ssize_t n = send(waiter.line, at, (size_t)(r.end - at), MSG_NOSIGNAL);
+      if (n <= 0) break;
+      at += n;
+    }
+  close(waiter.line);
+  waiter.pid = 0;
+  waiter.line = waiter.out = waiter.err = -1;
+  waiter.ready = 0;
+}
+
 /* Returns 0 when there is nothing more for now, -1 when the pipe is finished. */
 static int forward_once(int fd, char type) {
   ssize_t n = read(fd, chunk, CHUNK);
@@ -158,7 +240,8 @@ static void report_exit(int status) {
   getrusage(RUSAGE_CHILDREN, &used);
   put32(payload, (uint32_t)(WIFEXITED(status) ? WEXITSTATUS(status) : -1));
   put32(payload + 4, (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : 0));
-  put64(payload + 8, micros(used.ru_utime));
+  uint64_t user = micros(used.ru_utime), early = program.spent < user ? program.spent : user;
+  put64(payload + 8, user - early);
   put64(payload + 16, micros(used.ru_stime));
   put64(payload + 24, (uint64_t)used.ru_maxrss);
   send_frame(CHANNEL, 'Q', program.id, payload, 32);
@@ -173,6 +256,7 @@ static void reap(void) {
     pid_t pid = waitpid(-1, &status, WNOHANG);
     if (pid <= 0) return;
     if (pid == program.pid) { report_exit(status); return; }
+    if (pid == waiter.pid) { errno = 0; complain(CHANNEL, 0, "the program ended before its job came"); return; }
   }
 }
 
@@ -267,6 +351,8 @@ static void handle(char type, uint32_t id, struct reader r) {
   if (type == 'F') make_file(id, r);
   else if (type == 'A') append_file(id, r);
   else if (type == 'X') start_program(id, r);
+  else if (type == 'P') prepare_program(id, r);
+  else if (type == 'G') hand_over(id, r);
   else if (type == 'C') collect(id, r);
   else if (type == 'K') {
     int signal = (int)get32(&r);
@@ -312,10 +398,12 @@ void serve_once(void) {
   if (signals < 0) _exit(1);
   send_frame(CHANNEL, 'R', 0, NULL, 0);
   for (;;) {
-    struct pollfd fds[] = {{CHANNEL, POLLIN, 0}, {signals, POLLIN, 0}, {program.out, POLLIN, 0}, {program.err, POLLIN, 0}};
-    if (poll(fds, 4, -1) < 0 && errno != EINTR) _exit(1);
+    struct pollfd fds[] = {{CHANNEL, POLLIN, 0}, {signals, POLLIN, 0}, {program.out, POLLIN, 0}, {program.err, POLLIN, 0},
+                           {waiter.ready ? -1 : waiter.line, POLLIN, 0}};
+    if (poll(fds, 5, -1) < 0 && errno != EINTR) _exit(1);
     if (fds[2].revents && forward_once(program.out, 'O') < 0) { close(program.out); program.out = -1; }
     if (fds[3].revents && forward_once(program.err, 'E') < 0) { close(program.err); program.err = -1; }
+    if (fds[4].revents) hear_waiter();
     if (fds[1].revents) reap();
     if (fds[0].revents && !read_request()) _exit(0);
   }

@@ -128,17 +128,25 @@ void close_from(unsigned first) {
   for (int fd = (int)first; fd < 65536; fd++) close(fd);
 }
 
-void become_program(char **argv, char **env, const char *cwd, int in, int out, int err) {
+static void become(char **argv, char **env, const char *cwd, int in, int out, int err, int line) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   signal(SIGPIPE, SIG_DFL);
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(126);
-  close_from(3);
+  if (line > 3 && dup2(line, 3) < 0) _exit(126);
+  if (line == 3) fcntl(3, F_SETFD, 0);
+  close_from(line < 0 ? 3 : 4);
   if (chdir(cwd) != 0) { dprintf(2, "cannot enter %s: %s\n", cwd, strerror(errno)); _exit(126); }
   execve(argv[0], argv, env);
   dprintf(2, "cannot start %s: %s\n", argv[0], strerror(errno));
   _exit(errno == ENOENT ? 127 : 126);
+}
+
+void become_program(char **argv, char **env, const char *cwd, int in, int out, int err) { become(argv, env, cwd, in, out, err, -1); }
+
+void become_waiter(char **argv, char **env, const char *cwd, int in, int out, int err, int line) {
+  become(argv, env, cwd, in, out, err, line);
 }
 
 /* It takes its name once it listens, so that whoever finds it can connect. Who may come near it is the folder's matter. */

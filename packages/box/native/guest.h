@@ -31,6 +31,8 @@ int read_frame(int fd, unsigned char *buffer, char *type, uint32_t *id, struct r
 void close_from(unsigned first);
 /* In a new child: environment, folder, descriptors, then the program; does not return. */
 void become_program(char **argv, char **env, const char *cwd, int in, int out, int err);
+/* The same, with `line` as its descriptor 3. */
+void become_waiter(char **argv, char **env, const char *cwd, int in, int out, int err, int line);
 
 /* guest-once.c: one program, then its files. Does not return. */
 void serve_once(void);

@@ -1,6 +1,6 @@
 // Builds the package: the bundle with esbuild, the launcher and the guest with the C compiler.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
@@ -36,6 +36,7 @@ const common = {
 };
 
 mkdirSync(join(dist, 'native'), { recursive: true });
+cpSync(join(root, 'native', 'warm'), join(dist, 'native', 'warm'), { recursive: true });
 if (native || stale()) compileNative();
 if (!native) await bundle();
 

@@ -103,6 +103,8 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     diskFolder: folder('sandboxes'),
     owner: host,
     standby: config.standby,
+    warmMemory: config.warmMemory,
+    warmIdleMs: config.warmIdle,
     interpreters: manifest.sandbox.interpreters,
     acceptMissing: manifest.sandbox.accept_missing,
     paths: manifest.sandbox.paths,

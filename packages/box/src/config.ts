@@ -172,6 +172,12 @@ export const settings = {
     'After how long without a heartbeat a host counts as gone and others close its work.',
   ),
   standby: setting('SKILLBOX_STANDBY', count(2), 'Launchers that stand ready with their cgroup joined; 0 starts each on demand.'),
+  warmMemory: setting(
+    'SKILLBOX_WARM_MEMORY',
+    size('512Mi'),
+    'Memory that sandboxes made ready ahead of their job may hold, all together; 0 makes none.',
+  ),
+  warmIdle: setting('SKILLBOX_WARM_IDLE', time('5m'), 'How long sandboxes stay ready for a skill that nobody runs.'),
   logLevel: setting(
     'SKILLBOX_LOG_LEVEL',
     z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),

@@ -88,6 +88,8 @@ async function sandboxChecks(manifest: Manifest | undefined): Promise<Check[]> {
       diskFolder: join(folder, 'disks'),
       owner: 'doctor',
       standby: 0,
+      warmMemory: 0,
+      warmIdleMs: 0,
       interpreters: manifest?.sandbox.interpreters ?? {},
       acceptMissing: manifest?.sandbox.accept_missing ?? [],
       paths: manifest?.sandbox.paths ?? [],

@@ -4,6 +4,7 @@ import { outcomeOf } from './outcome.ts';
 import type { Plan } from './plan.ts';
 
 const result: RunResult = {
+  warm: false,
   end: 'exited',
   exitCode: 0,
   signal: null,

@@ -73,15 +73,22 @@ export async function planExecution(skill: Skill, request: ExecutionRequest, con
   };
 }
 
+/** What every interpreter is started with. */
+export const baseEnv = {
+  LANG: 'C.UTF-8',
+  PYTHONUNBUFFERED: '1',
+  PYTHONDONTWRITEBYTECODE: '1',
+  PATH: '/usr/local/bin:/usr/bin:/bin',
+  HOME: '/tmp',
+} as const;
+
 /** The variables of the contract; a caller cannot override them, checkEnv sees to that. */
 export function sandboxEnv({ env, input, skill }: Plan): Record<string, string> {
   return {
-    LANG: 'C.UTF-8',
-    PYTHONUNBUFFERED: '1',
-    PYTHONDONTWRITEBYTECODE: '1',
+    ...baseEnv,
     ...env,
-    PATH: '/usr/local/bin:/usr/bin:/bin',
-    HOME: '/tmp',
+    PATH: baseEnv.PATH,
+    HOME: baseEnv.HOME,
     SANDBOX_OUTPUT: '/sandbox/out/output.json',
     SANDBOX_FILES_DIR: '/sandbox/out/files/',
     SANDBOX_INPUT_DIR: '/sandbox/input/',

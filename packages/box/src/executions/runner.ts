@@ -14,6 +14,7 @@ import { createLiveLog, type LiveLog } from './live-log.ts';
 import { outcomeOf } from './outcome.ts';
 import { type Plan, sandboxEnv, sandboxInputs } from './plan.ts';
 import { bareFinish, type Finish, type Records } from './records.ts';
+import { warmRecipe } from './warmth.ts';
 
 export interface RunnerParts {
   readonly provider: Provider;
@@ -78,8 +79,10 @@ async function runToEnd(
   const elapsed = (): number => Math.round(performance.now() - started);
   try {
     const skillFolder = await parts.cache.folder(plan.skill);
+    const warm = warmRecipe(plan, skillFolder);
     const result = await parts.provider.runOnce({
       id: row.id,
+      ...(warm && { warm }),
       skillFolder,
       argv: plan.argv,
       env: sandboxEnv(plan),

@@ -13,8 +13,10 @@ export interface Provider {
   interpreter(language: Language): Interpreter | undefined;
   /** Runs one program to its end. Rejects only with BoxError; how the program ended is in the result. */
   runOnce(request: RunRequest): Promise<RunResult>;
-  /** Sandboxes, or parts of them, that stand ready. */
+  /** Launchers that stand by. */
   readonly standby: number;
+  /** Sandboxes that stand ready for a job. */
+  readonly warm: WarmState;
   /** Ends whatever a crashed predecessor on this host left: processes, cgroups, folders. */
   sweep(): Promise<void>;
   close(): Promise<void>;
@@ -62,6 +64,8 @@ export interface RunRequest {
   readonly env: Readonly<Record<string, string>>;
   readonly inputs: readonly { readonly path: string; readonly data: Buffer }[];
   readonly limits: RunLimits;
+  /** There when a sandbox that was made ready ahead may serve it. */
+  readonly warm?: WarmRecipe;
   /** Aborted to cancel. */
   readonly signal: AbortSignal;
   onStart?(): void;
@@ -70,7 +74,30 @@ export interface RunRequest {
   onArtifact(path: string, size: number, content: Buffer | Readable): Promise<void>;
 }
 
+export interface WarmState {
+  readonly ready: number;
+  /** How many the demand of late asks for. */
+  readonly wanted: number;
+  readonly pools: number;
+  readonly memoryBytes: number;
+  readonly served: number;
+  readonly missed: number;
+}
+
+/** What a sandbox can be made ready from before its job is known. It holds nothing of a job. */
+export interface WarmRecipe {
+  /** Runs with the same key differ in nothing but their job. */
+  readonly key: string;
+  readonly lang: Language;
+  /** Variables that an interpreter reads when it starts. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Modules that the entrypoint imports first of all, and that hold nothing of a job. */
+  readonly preload: readonly string[];
+}
+
 export interface RunResult {
+  /** Whether a sandbox that stood ready served it. */
+  readonly warm: boolean;
   readonly end: 'exited' | 'timeout' | 'cancelled';
   readonly exitCode: number | null;
   readonly signal: string | null;

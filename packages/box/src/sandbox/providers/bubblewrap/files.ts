@@ -1,6 +1,6 @@
 /** The few files the provider needs on the host: the filter, the small /etc of every sandbox, the native programs. */
 
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BoxError } from '@skillbox/protocol';
@@ -25,13 +25,15 @@ export function writeProviderFiles(runFolder: string, architecture: Architecture
   for (const [name, text] of Object.entries(etcFiles)) writeFileSync(join(etc, name), text, { mode: 0o644 });
   // Which library a name stands for; without it the loader searches folder by folder.
   if (existsSync('/etc/ld.so.cache')) copyFileSync('/etc/ld.so.cache', join(etc, 'ld.so.cache'));
+  // What holds interpreters that are started ahead; the same in every sandbox, so that none can tell by it.
+  cpSync(nativeProgram('warm'), join(etc, 'skillbox'), { recursive: true });
   const filter = join(runFolder, 'seccomp.bpf');
   writeFileSync(filter, seccompFilter(architecture), { mode: 0o600 });
   return { etc, filter };
 }
 
 /** The compiled launcher and guest, which the build puts beside the bundle. */
-export function nativeProgram(name: 'launch' | 'guest'): string {
+export function nativeProgram(name: 'launch' | 'guest' | 'warm'): string {
   const path = join(packageRoot(), 'dist', 'native', name);
   if (existsSync(path)) return path;
   throw new BoxError('sandbox_unavailable', `The program ${name} has not been built.`, { hint: 'Run make build (it needs a C compiler).' });

@@ -31,6 +31,8 @@ describe('bubblewrap runs one program', () => {
       diskFolder: join(folder, 'disks'),
       owner: `test-${process.pid}`,
       standby: 1,
+      warmMemory: 0,
+      warmIdleMs: 0,
       interpreters: {},
       acceptMissing: [],
       paths: [],

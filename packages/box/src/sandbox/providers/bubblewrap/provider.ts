@@ -8,17 +8,18 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { BoxError, type Language } from '@skillbox/protocol';
 import type { LivingProvider } from '../../living.ts';
-import type { Provider, ProviderReport, RunLimits, RunRequest } from '../../provider.ts';
+import type { Provider, ProviderReport, RunLimits, RunRequest, WarmRecipe } from '../../provider.ts';
 import type { Architecture } from '../guest/syscalls.ts';
 import { openCgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, launchOrders } from './command.ts';
 import { nativeProgram, writeProviderFiles } from './files.ts';
 import { findInterpreters } from './interpreters.ts';
-import { createLaunchers } from './launcher.ts';
+import { createLaunchers, type Launched } from './launcher.ts';
 import { isUsable, layerStates } from './layers.ts';
 import { createLiving } from './living.ts';
-import { LostBeforeStart, runOnce } from './run-once.ts';
+import { LostBeforeStart, prepare, runOnce, runStanding, type Standing, type Waiter } from './run-once.ts';
 import { claimUids } from './uids.ts';
+import { createWarmPools, type Ready } from './warm.ts';
 
 export interface BubblewrapOptions {
   /** Folder of ours for the filter and the small /etc; made when missing. */
@@ -28,6 +29,9 @@ export interface BubblewrapOptions {
   /** Keeps the cgroups of several servers on one machine apart. */
   readonly owner: string;
   readonly standby: number;
+  /** Memory that sandboxes made ready ahead may hold; 0 makes none. */
+  readonly warmMemory: number;
+  readonly warmIdleMs: number;
   readonly interpreters: Partial<Record<Language, string>>;
   readonly acceptMissing: readonly string[];
   /** More read-only paths that sandboxes see. */
@@ -80,25 +84,64 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     }
   };
 
-  const runIn = async (request: RunRequest) => {
+  /** A launcher with its orders and a uid of its own; disposing of it gives the uid back. */
+  const open = ({ limits, skillFolder }: Pick<RunRequest, 'limits' | 'skillFolder'>) => {
     const uid = uids.take();
-    let launched: ReturnType<typeof launchers.take> | undefined;
+    let launched: Launched | undefined;
+    // A uid whose processes would not die is never given to another sandbox.
+    const dispose = async (): Promise<boolean> => {
+      const clean = (await launched?.dispose()) ?? true;
+      if (clean) uids.give(uid);
+      return clean;
+    };
     try {
       launched = launchers.take();
-      const { memoryBytes, processes, cpu } = request.limits;
+      const { memoryBytes, processes, cpu } = limits;
       // Three more: the launcher and bubblewrap, which wait outside, and the guest.
       launched.cgroup.limit({ memoryBytes, processes: processes + 3, cpu });
       const cgroup = { memory: cgroups.available.has('memory'), pids: cgroups.available.has('pids') };
-      const orders = launchOrders({ ids, uid, paths, skillFolder: request.skillFolder, limits: request.limits, cgroup });
-      return await runOnce(launched, orders, request);
+      const orders = launchOrders({ ids, uid, paths, skillFolder, limits, cgroup });
+      return { launched, orders, dispose };
+    } catch (error) {
+      void dispose();
+      throw error;
+    }
+  };
+
+  let running = 0;
+  const pools = createWarmPools<Ready & { readonly standing: Standing }>({
+    budgetBytes: options.warmMemory,
+    idleMs: options.warmIdleMs,
+    running: () => running,
+    onTrouble: options.onWarning,
+  });
+  const makeReady = async (request: RunRequest, recipe: WarmRecipe) => {
+    const { launched, orders, dispose } = open(request);
+    try {
+      const standing = await prepare(launched, orders, waiterOf(request.argv, recipe));
+      return { standing, ended: launched.ended, readMemory: () => launched.cgroup.readMemory(), dispose };
+    } catch (error) {
+      await dispose();
+      throw error;
+    }
+  };
+
+  const runIn = async (request: RunRequest) => {
+    const { warm } = request;
+    const ready = warm && pools.take(warm.key, () => makeReady(request, warm));
+    let made: ReturnType<typeof open> | undefined;
+    running += 1;
+    try {
+      if (ready) return await runStanding(ready.standing, request);
+      made = open(request);
+      return await runOnce(made.launched, made.orders, request);
     } catch (error) {
       if (error instanceof BoxError) throw error;
       throw new BoxError('sandbox_failed', `The sandbox could not be prepared: ${(error as Error).message}`, { cause: error });
     } finally {
+      running -= 1;
       // The answer does not wait for the tear-down; the uid rests until it is done.
-      const gone = launched?.dispose() ?? Promise.resolve(true);
-      // A uid whose processes would not die is never given to another sandbox.
-      void gone.then((clean) => clean && uids.give(uid));
+      void (ready ?? made)?.dispose();
     }
   };
 
@@ -139,14 +182,28 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     get standby() {
       return launchers.ready;
     },
+    get warm() {
+      return pools.state;
+    },
     sweep: () => cgroups.sweep(),
     async close() {
+      await pools.close();
       await launchers.close();
       cgroups.close();
       uids.close();
     },
   };
 }
+
+/** How an interpreter is held until its job comes. Bash starts so quickly that only its sandbox is made ahead. */
+function waiterOf(argv: readonly string[], { env, lang, preload }: WarmRecipe): Waiter | undefined {
+  if (lang === 'bash') return undefined;
+  if (lang === 'node') return { argv, env: { ...env, NODE_OPTIONS: `--require ${warmFolder}/node.cjs` } };
+  const path = [`${warmFolder}/python`, env.PYTHONPATH].filter(Boolean).join(':');
+  return { argv, env: { ...env, PYTHONPATH: path, SKILLBOX_PRELOAD: preload.join(',') } };
+}
+
+const warmFolder = '/etc/skillbox';
 
 /** Runs the smallest thing there is, so that what the host refuses shows at start and not in the first execution. */
 async function trial(run: (request: RunRequest) => Promise<unknown>, skillFolder: string): Promise<string | undefined> {

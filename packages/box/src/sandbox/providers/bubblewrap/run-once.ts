@@ -10,10 +10,12 @@ import {
   type ExitReport,
   type Frame,
   fileFrames,
+  jobFrame,
   killFrame,
   ProtocolViolation,
   parseEntry,
   parseExit,
+  prepareFrame,
   readFrames,
   startFrame,
 } from '../guest/channel.ts';
@@ -33,12 +35,60 @@ const artifactPrefix = 'files/';
 /** The launcher was killed by somebody else before the guest was ready: nothing has run. */
 export class LostBeforeStart extends BoxError {}
 
-export async function runOnce(launched: Launched, orders: Buffer, request: RunRequest): Promise<RunResult> {
+/** A sandbox that stands ready for one job: its guest answers, and perhaps its interpreter waits. */
+export interface Standing {
+  readonly launched: Launched;
+  readonly frames: AsyncGenerator<Frame>;
+  /** Whether a program waits in it, so that a job is handed over instead of started. */
+  readonly waits: boolean;
+}
+
+/** Rejects when it cannot be made ready in that time. */
+export async function prepare(launched: Launched, orders: Buffer, waiter: Waiter | undefined): Promise<Standing> {
+  const frames = readFrames(launched.channel);
+  const timer = setTimeout(() => void launched.process.kill('SIGKILL'), startLimitMs);
+  const expect = async (type: string): Promise<void> => {
+    const { value } = await frames.next();
+    if (value?.type === type) return;
+    const said = value?.type === '!' ? value.payload.subarray(4).toString('utf8') : launched.diagnostics();
+    throw new BoxError('sandbox_failed', `A sandbox could not be made ready ahead of its job: ${said || 'it ended'}`);
+  };
+  try {
+    launched.channel.write(orders);
+    if (waiter) launched.channel.write(prepareFrame(waiter.argv, waiter.env, '/sandbox'));
+    await expect('R');
+    if (waiter) await expect('W');
+    return { launched, frames, waits: waiter !== undefined };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export interface Waiter {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export function runOnce(launched: Launched, orders: Buffer, request: RunRequest): Promise<RunResult> {
+  launched.channel.write(orders);
+  return follow(launched, readFrames(launched.channel), request, { started: false, waits: false });
+}
+
+export function runStanding({ launched, frames, waits }: Standing, request: RunRequest): Promise<RunResult> {
+  return follow(launched, frames, request, { started: true, waits });
+}
+
+async function follow(
+  launched: Launched,
+  frames: AsyncGenerator<Frame>,
+  request: RunRequest,
+  state: { started: boolean; readonly waits: boolean },
+): Promise<RunResult> {
   const { limits, signal } = request;
   const { channel } = launched;
   let end: RunResult['end'] = 'exited';
   let exit: ExitReport | undefined;
-  let started = false;
+  let { started } = state;
   let stalled = false;
   const timers = new Set<NodeJS.Timeout>();
   const after = (ms: number, action: () => void): NodeJS.Timeout => {
@@ -56,29 +106,36 @@ export async function runOnce(launched: Launched, orders: Buffer, request: RunRe
     if (!started) killAll();
   };
   const onAbort = (): void => stop('cancelled');
-  const startTimer = after(startLimitMs, () => {
-    stalled = true;
-    killAll();
-  });
+  const onStarted = (): void => {
+    started = true;
+    request.onStart?.();
+    if (end === 'exited') after(limits.timeoutMs, () => stop('timeout'));
+  };
 
-  channel.write(orders);
+  channel.cork();
   for (const { path, data } of request.inputs) for (const frame of fileFrames(path, data)) channel.write(frame);
-  channel.write(startFrame(request.argv, request.env, '/sandbox', limits.logBytes));
+  channel.write(state.waits ? jobFrame(request.env, limits.logBytes) : startFrame(request.argv, request.env, '/sandbox', limits.logBytes));
+  channel.uncork();
 
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
+  let startTimer: NodeJS.Timeout | undefined;
+  if (started) onStarted();
+  else
+    startTimer = after(startLimitMs, () => {
+      stalled = true;
+      killAll();
+    });
   const collector = createCollector(request);
   let droppedLogBytes = 0;
   let complaint = '';
   let logBytes = 0;
   try {
-    for await (const frame of readFrames(channel)) {
+    for await (const frame of frames) {
       if (started === (frame.type === 'R')) throw new ProtocolViolation('a frame out of order');
       if (frame.type === 'R') {
-        started = true;
         clearTimeout(startTimer);
-        request.onStart?.();
-        if (end === 'exited') after(limits.timeoutMs, () => stop('timeout'));
+        onStarted();
       } else if (frame.type === 'O' || frame.type === 'E') {
         if (exit || frame.payload.length === 0) throw new ProtocolViolation('output out of order');
         logBytes += frame.payload.length;
@@ -127,6 +184,7 @@ export async function runOnce(launched: Launched, orders: Buffer, request: RunRe
   if (exit && end === 'exited' && !collector.complete && !outOfMemory)
     throw new BoxError('sandbox_failed', 'The sandbox ended while its files were collected.');
   return {
+    warm: state.started,
     end,
     exitCode: exit && exit.signal === 0 ? exit.code : null,
     signal: exit?.signal ? signalName(exit.signal) : exit ? null : 'SIGKILL',

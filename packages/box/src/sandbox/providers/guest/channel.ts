@@ -53,8 +53,16 @@ export function fileFrames(path: string, data: Buffer, mode = 0o644): Buffer[] {
 }
 
 export function startFrame(argv: readonly string[], env: Readonly<Record<string, string>>, cwd: string, logCap: number): Buffer {
-  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  return encodeFrame('X', Buffer.concat([uint64(logCap), strings(argv), strings(variables), Buffer.from(`${cwd}\0`)]));
+  return encodeFrame('X', Buffer.concat([uint64(logCap), strings(argv), strings(variables(env)), Buffer.from(`${cwd}\0`)]));
+}
+
+/** Starts a program ahead of its job. */
+export function prepareFrame(argv: readonly string[], env: Readonly<Record<string, string>>, cwd: string): Buffer {
+  return encodeFrame('P', Buffer.concat([strings(argv), strings(variables(env)), Buffer.from(`${cwd}\0`)]));
+}
+
+export function jobFrame(env: Readonly<Record<string, string>>, logCap: number): Buffer {
+  return encodeFrame('G', Buffer.concat([uint64(logCap), strings(variables(env))]));
 }
 
 export function killFrame(signal: number): Buffer {
@@ -96,6 +104,8 @@ export function parseEntry(payload: Buffer): EntryReport {
   const size = Number(payload.readBigUInt64LE(1));
   return { kind: String.fromCharCode(payload.readUInt8(0)), size, path: payload.subarray(9, -1).toString('utf8') };
 }
+
+const variables = (env: Readonly<Record<string, string>>): string[] => Object.entries(env).map(([name, value]) => `${name}=${value}`);
 
 function strings(list: readonly string[]): Buffer {
   return Buffer.concat([uint32(list.length), ...list.map((text) => Buffer.from(`${text}\0`))]);

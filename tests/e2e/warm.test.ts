@@ -1,0 +1,176 @@
+/** A run that is served by a sandbox made ready ahead is the same as one that is not: nothing inside can tell. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestBox, type TestBox } from '../support/box.ts';
+
+let box: TestBox;
+beforeAll(async () => {
+  box = await startTestBox();
+});
+afterAll(() => box.stop());
+
+const warm = () => box.box.provider.warm;
+
+/** Runs it cold, then warm, and says how each ended. */
+async function bothWays(name: string, request: Record<string, unknown> = {}) {
+  const before = warm();
+  const cold = await box.run(name, request);
+  expect(warm().missed).toBe(before.missed + 1);
+  await expect.poll(() => warm().ready >= warm().wanted, { timeout: 10_000 }).toBe(true);
+  const served = await box.run(name, request);
+  expect(warm().served).toBe(before.served + 1);
+  return { cold, served };
+}
+
+const skill = (name: string, lang: string, file: string, text: string, more = '') =>
+  box.push({
+    'SKILL.md': `---\nname: ${name}\nversion: 1.0.0\ndescription: Shows what it sees.\nlang: ${lang}\n${more}---\n`,
+    [file]: text,
+  });
+
+const pythonView = `
+import json, os, resource, signal, sys, threading, traceback, random, uuid, logging, time
+
+class Kept:
+    def __del__(self):
+        print("finalised", flush=True)
+
+def inner():
+    raise ValueError("as ever")
+
+try:
+    inner()
+except ValueError:
+    trace = traceback.format_exc()
+kept = Kept()
+open_file = open(os.environ["SANDBOX_FILES_DIR"] + "unclosed.txt", "w")
+open_file.write("flushed at exit")
+view = {
+    "argv": sys.argv, "orig_argv": sys.orig_argv, "path": sys.path, "name": __name__, "file": __file__, "doc": __doc__,
+    "env": dict(os.environ), "cwd": os.getcwd(), "pid": os.getpid(), "ppid": os.getppid(), "sid": os.getsid(0), "pgid": os.getpgid(0),
+    "flags": str(sys.flags), "executable": sys.executable, "modules": sorted(sys.modules), "main": sorted(globals()),
+    "loader": str(type(__loader__)), "spec": str(__spec__), "trace": trace, "threads": threading.active_count(),
+    "fds": sorted(os.listdir("/proc/self/fd")), "cmdline": open("/proc/self/cmdline").read(),
+    "limits": [resource.getrlimit(number) for number in range(16)], "umask": os.umask(0o22),
+    "signals": {str(number): str(signal.getsignal(number)) for number in signal.valid_signals()},
+    "encoding": [sys.stdout.encoding, sys.getfilesystemencoding(), sys.stdin.read()],
+    "importers": sorted(sys.path_importer_cache), "etc": sorted(os.listdir("/etc")), "sandbox": sorted(os.listdir("/sandbox")),
+    "tmp": os.listdir("/tmp"), "input": json.load(open("/sandbox/input.json")),
+}
+json.dump(view, open(os.environ["SANDBOX_OUTPUT"], "w"))
+print(logging._startTime > time.time() - 1, file=sys.stderr)
+`;
+
+const nodeView = `
+const fs = require('node:fs');
+const view = {
+  argv: process.argv, execArgv: process.execArgv, env: { ...process.env }, cwd: process.cwd(), pid: process.pid, ppid: process.ppid,
+  file: __filename, main: require.main === module, cache: Object.keys(require.cache), children: module.children.length,
+  parent: String(module.parent), paths: module.paths, sockets: fs.readdirSync('/proc/self/fd').filter((fd) => fs.existsSync('/proc/self/fd/' + fd) && fs.readlinkSync('/proc/self/fd/' + fd).startsWith('socket')), title: process.title,
+  cmdline: fs.readFileSync('/proc/self/cmdline', 'utf8'), globals: Object.getOwnPropertyNames(globalThis).sort(),
+  listeners: process.eventNames().map(String), umask: process.umask(), input: JSON.parse(fs.readFileSync('/sandbox/input.json', 'utf8')),
+  trace: new Error('as ever').stack,
+};
+fs.writeFileSync(process.env.SANDBOX_OUTPUT, JSON.stringify(view));
+`;
+
+const bashView = `
+{ echo "$0 $# $@"; pwd; env | sort; set -o; shopt; ls /proc/self/fd; ulimit -a; trap; jobs; echo "$$ $PPID $-"; tr '\\0' ' ' < /proc/$$/cmdline; } > /tmp/view
+printf '{"view": "%s"}' "$(base64 -w0 /tmp/view)" > "$SANDBOX_OUTPUT"
+`;
+
+describe('what it sees', () => {
+  it('Python', async () => {
+    await skill('view-python', 'python', 'main.py', pythonView);
+    const { cold, served } = await bothWays('view-python', { input: { a: 1 }, env: { GIVEN: 'yes é' }, files: { 'x.txt': 'aGk=' } });
+    expect(cold.status, cold.logs).toBe('success');
+    expect(served.output).toEqual(cold.output);
+    expect((served.output as { env: Record<string, string> }).env).toMatchObject({ GIVEN: 'yes é', SANDBOX_INPUT: '{"a":1}' });
+    expect(served.logs).toBe(cold.logs);
+    expect(served.logs).toContain('finalised');
+    expect(served.logs).toContain('True');
+    expect(served.files_list).toEqual(cold.files_list);
+    expect(served.files_list).toMatchObject([{ path: 'unclosed.txt', size: 15 }]);
+  });
+
+  it('Node', async () => {
+    await skill('view-node', 'node', 'main.js', nodeView);
+    const { cold, served } = await bothWays('view-node', { input: { a: 1 }, env: { GIVEN: 'yes é' } });
+    expect(cold.status, cold.logs).toBe('success');
+    expect(served.output).toEqual(cold.output);
+    expect(served.output).toMatchObject({ env: { GIVEN: 'yes é', SANDBOX_INPUT: '{"a":1}' }, sockets: [] });
+  });
+
+  it('Node with ES modules', async () => {
+    const text = `import { writeFileSync } from 'node:fs';\nwriteFileSync(process.env.SANDBOX_OUTPUT, JSON.stringify({ url: import.meta.url, env: { ...process.env }, argv: process.argv }));\n`;
+    await skill('view-esm', 'node', 'main.mjs', text, 'entrypoint: main.mjs\n');
+    const { cold, served } = await bothWays('view-esm', { input: [1] });
+    expect(cold.status, cold.logs).toBe('success');
+    expect(served.output).toEqual(cold.output);
+  });
+
+  it('Bash', async () => {
+    await skill('view-bash', 'bash', 'main.sh', bashView);
+    const { cold, served } = await bothWays('view-bash', { env: { GIVEN: 'yes' } });
+    expect(cold.status, cold.logs).toBe('success');
+    expect(decode(served.output)).toBe(decode(cold.output));
+    expect(decode(served.output)).toContain('GIVEN=yes');
+  });
+});
+
+const decode = (output: unknown): string => Buffer.from((output as { view: string }).view, 'base64').toString();
+
+describe('how it ends', () => {
+  const endings: [string, string, string, string][] = [
+    ['an exception', 'python', 'main.py', 'def f():\n    raise KeyError("gone")\nf()\n'],
+    ['an exit code', 'python', 'main.py', 'import sys\nprint("x")\nsys.exit(7)\n'],
+    ['a text as exit', 'python', 'main.py', 'raise SystemExit("no")\n'],
+    ['a syntax error', 'python', 'main.py', 'print("a"\n'],
+    ['a signal', 'python', 'main.py', 'import os\nos.kill(os.getpid(), 15)\n'],
+    ['a thrown error', 'node', 'main.js', 'setTimeout(() => { throw new Error("late"); }, 1);\n'],
+    ['an exit code', 'node', 'main.js', 'process.exitCode = 9;\n'],
+    ['a syntax error', 'node', 'main.js', 'let a = ;\n'],
+    ['an exit code', 'bash', 'main.sh', 'echo x; exit 5\n'],
+  ];
+  it.each(endings.map((ending, index) => [...ending, `end-${index}`] as const))('%s of %s', async (_what, lang, file, text, name) => {
+    await skill(name, lang, file, text);
+    const { cold, served } = await bothWays(name);
+    const shape = ({ status, error, exit_code, signal, logs }: typeof cold) => ({ status, error, exit_code, signal, logs });
+    expect(shape(served)).toEqual(shape(cold));
+    expect(shape(served).status).toBe(name === 'end-4' ? served.status : 'failed');
+  });
+
+  it('its time and its memory count from the job', async () => {
+    await skill('slow', 'python', 'main.py', 'import time\ntime.sleep(30)\n');
+    const { served: late } = await bothWays('slow', { timeout: '0.5s' });
+    expect(late).toMatchObject({ status: 'timeout' });
+    expect(late.duration_ms).toBeGreaterThanOrEqual(500);
+    await skill('hungry', 'python', 'main.py', 'x = b"x" * (900 << 20)\n');
+    const { served: full } = await bothWays('hungry');
+    expect(full).toMatchObject({ status: 'failed', error: { code: 'memory_exceeded' } });
+  });
+});
+
+describe('when it is not used', () => {
+  it('a variable that a started interpreter could not obey takes the cold path', async () => {
+    await skill('seeded', 'python', 'main.py', 'import json, os\njson.dump(hash("x"), open(os.environ["SANDBOX_OUTPUT"], "w"))\n');
+    await bothWays('seeded');
+    const before = warm().served;
+    const [one, two] = [
+      await box.run('seeded', { env: { PYTHONHASHSEED: '5' } }),
+      await box.run('seeded', { env: { PYTHONHASHSEED: '5' } }),
+    ];
+    expect(one.output).toEqual(two.output);
+    expect(warm().served).toBe(before);
+  });
+
+  it('a module of the skill’s own hides one of the standard library', async () => {
+    await box.push({
+      'SKILL.md': '---\nname: hides\nversion: 1.0.0\ndescription: Has its own json.\nlang: python\n---\n',
+      'main.py': 'import json, os\nopen(os.environ["SANDBOX_OUTPUT"], "w").write(json.mine)\n',
+      'json.py': 'mine = "1"\n',
+    });
+    const { cold, served } = await bothWays('hides');
+    expect([cold.output, served.output]).toEqual([1, 1]);
+  });
+});
