@@ -58,7 +58,7 @@ view = {
     "tmp": os.listdir("/tmp"), "input": json.load(open("/sandbox/input.json")),
 }
 json.dump(view, open(os.environ["SANDBOX_OUTPUT"], "w"))
-print(logging._startTime > time.time() - 1, file=sys.stderr)
+print(logging._startTime > time.time() - 1, flush=True)
 `;
 
 const nodeView = `

@@ -70,6 +70,8 @@ export async function startServerProcess({
       SKILLBOX_API_PORT: '0',
       SKILLBOX_LOG_LEVEL: 'warn',
       SKILLBOX_TENANT_RATE: '100000',
+      // What stands ready would count as left behind; tests of it ask for it.
+      SKILLBOX_WARM_MEMORY: '0',
       ...env,
       SKILLBOX_STATE_ROOT: stateRoot,
     },

@@ -117,7 +117,12 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     tenantQueue: config.tenantQueueSize,
     tenantSlots: (tenant) => tenants.limits(tenant).slots,
   });
-  const metrics = createMetrics({ running: () => slots.running, queued: () => slots.queued, launchersReady: () => provider.standby });
+  const metrics = createMetrics({
+    running: () => slots.running,
+    queued: () => slots.queued,
+    launchersReady: () => provider.standby,
+    warm: () => provider.warm,
+  });
   const records = createRecords(database, blobs, events);
   const spoolFolder = folder('run', 'spool');
   mkdirSync(spoolFolder, { recursive: true, mode: 0o700 });

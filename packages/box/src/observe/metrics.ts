@@ -1,6 +1,7 @@
 /** What the box counts, for Prometheus. Labels are bounded: routes and states, never tenants, names or ids. */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { WarmState } from '../sandbox/provider.ts';
 
 export interface Metrics {
   readonly requests: Counter<'method' | 'route' | 'status'>;
@@ -18,6 +19,7 @@ export interface Readings {
   running(): number;
   queued(): number;
   launchersReady(): number;
+  warm(): WarmState;
 }
 
 const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -38,6 +40,11 @@ export function createMetrics(readings: Readings): Metrics {
   gauge('skillbox_executions_running', 'Executions that run now', readings.running);
   gauge('skillbox_executions_queued', 'Executions that wait for a slot', readings.queued);
   gauge('skillbox_launchers_ready', 'Launchers that stand by', readings.launchersReady);
+  gauge('skillbox_warm_ready', 'Sandboxes that stand ready for a job', () => readings.warm().ready);
+  gauge('skillbox_warm_wanted', 'Sandboxes that the demand of late asks for', () => readings.warm().wanted);
+  gauge('skillbox_warm_memory_bytes', 'Memory that they hold', () => readings.warm().memoryBytes);
+  gauge('skillbox_warm_served', 'Runs since the start that one of them served', () => readings.warm().served);
+  gauge('skillbox_warm_missed', 'Runs since the start that could have been served, had one been ready', () => readings.warm().missed);
   return {
     requests: new Counter({
       name: 'skillbox_http_requests_total',

@@ -115,10 +115,11 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     running: () => running,
     onTrouble: options.onWarning,
   });
-  const makeReady = async (request: RunRequest, recipe: WarmRecipe) => {
-    const { launched, orders, dispose } = open(request);
+  /** From what all runs with this recipe share; nothing of a job is kept. */
+  const makeReady = async (shape: Pick<RunRequest, 'argv' | 'limits' | 'skillFolder'>, recipe: WarmRecipe) => {
+    const { launched, orders, dispose } = open(shape);
     try {
-      const standing = await prepare(launched, orders, waiterOf(request.argv, recipe));
+      const standing = await prepare(launched, orders, waiterOf(shape.argv, recipe));
       return { standing, ended: launched.ended, readMemory: () => launched.cgroup.readMemory(), dispose };
     } catch (error) {
       await dispose();
@@ -127,8 +128,8 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   };
 
   const runIn = async (request: RunRequest) => {
-    const { warm } = request;
-    const ready = warm && pools.take(warm.key, () => makeReady(request, warm));
+    const { argv, limits, skillFolder, warm } = request;
+    const ready = warm && pools.take(warm.key, () => makeReady({ argv, limits, skillFolder }, warm));
     let made: ReturnType<typeof open> | undefined;
     running += 1;
     try {
