@@ -81,6 +81,7 @@ it('has a root and an /etc of exactly these names', async () => {
     'nsswitch.conf',
     'passwd',
     'resolv.conf',
+    'skillbox',
   ]);
 });
 
