@@ -34,6 +34,10 @@ const guest = edit('packages/box/native/guest-once.c');
 const guestMain = edit('packages/box/native/guest.c');
 const env = edit('packages/box/src/env-names.ts');
 const records = edit('packages/box/src/executions/records.ts');
+const warmPython = edit('packages/box/native/warm/python/sitecustomize.py');
+const warmNode = edit('packages/box/native/warm/node.cjs');
+const warmth = edit('packages/box/src/executions/warmth.ts');
+const bubblewrap = edit(`${provider}/provider.ts`);
 
 const mutant = (layer: string, file: string, title: string, ...edits: Edit[]): Mutant => ({
   layer,
@@ -53,6 +57,32 @@ const noProcessLimit = command(
   '    ...(cgroup.memory',
 );
 const noDisable = command(", '--disable-userns'", '');
+
+const warm: Mutant[] = [
+  mutant(
+    'line of a job, Python',
+    'warm',
+    'the line by which its job came is closed before it begins',
+    warmPython('    os.close(line)\n', ''),
+  ),
+  mutant('line of a job, Node', 'warm', 'the line by which its job came is closed before it begins', warmNode('fs.closeSync(line);\n', '')),
+  mutant(
+    'pools by tenant',
+    'warm',
+    'nobody is served by what stands ready for another tenant',
+    warmth('const shape = [skill.tenant, ', 'const shape = ['),
+  ),
+  mutant(
+    'one run for each sandbox made ready',
+    'warm',
+    'what stands ready holds nothing of a job that was before it',
+    bubblewrap(
+      'const standing = await prepare(launched, orders, waiterOf(shape.argv, recipe));',
+      'const standing = await prepare(launched, orders, waiterOf(shape.argv, { ...recipe, env: { ...recipe.env, ...(shape as RunRequest).env } }));',
+    ),
+    bubblewrap('makeReady({ argv, limits, skillFolder }, warm)', 'makeReady(request, warm)'),
+  ),
+];
 
 const namespaces: Mutant[] = [
   mutant(
@@ -656,6 +686,7 @@ const host: Mutant[] = [
  * every mount whatever it is told), and the x32 table (unknown numbers answer ENOSYS anyway). Their tests are in the table of docs/security.md all the same.
  */
 export const mutants: readonly Mutant[] = [
+  ...warm,
   ...namespaces,
   ...identity,
   ...files,

@@ -96,7 +96,7 @@ async function requirePassing(): Promise<void> {
 
 async function tryMutant(copy: string, { edits, test, held, hangs }: Mutant): Promise<Verdict> {
   const originals = new Map<string, string>();
-  const native = edits.some(({ file }) => file.endsWith('.c'));
+  const native = edits.some(({ file }) => file.includes('/native/'));
   try {
     for (const edit of edits) {
       const path = join(copy, edit.file);

@@ -80,8 +80,10 @@ it('has a root and an /etc of exactly these names', async () => {
     'hosts',
     'nsswitch.conf',
     'passwd',
+    'pki',
     'resolv.conf',
     'skillbox',
+    'ssl',
   ]);
 });
 
