@@ -1,5 +1,7 @@
 /** What mutate-boundary.ts takes away, and the test that must notice. Where two layers hold the same thing, both go, and the name says so. */
 
+import { egressMutants } from './egress-mutants.ts';
+
 export interface Edit {
   readonly file: string;
   readonly find: string;
@@ -697,4 +699,5 @@ export const mutants: readonly Mutant[] = [
   ...ends,
   ...collection,
   ...host,
+  ...egressMutants,
 ];

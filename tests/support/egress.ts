@@ -24,13 +24,14 @@ export interface Target {
 export async function startTarget(
   listener: RequestListener = (request, response) => void request.resume().on('end', () => response.end('hello')),
   address = '127.0.0.1',
+  port = 0,
 ): Promise<Target> {
   const seen: Seen[] = [];
   const server = createServer((request, response) => {
     seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers });
     listener(request, response);
   });
-  return watched(server, seen, address);
+  return watched(server, seen, address, port);
 }
 
 /** Speaks no HTTP: gives every byte back. For tunnels. */
@@ -41,7 +42,7 @@ export const startEcho = (): Promise<Target> =>
     '127.0.0.1',
   );
 
-async function watched(server: Server | ReturnType<typeof createTcpServer>, seen: Seen[], address: string): Promise<Target> {
+async function watched(server: Server | ReturnType<typeof createTcpServer>, seen: Seen[], address: string, port = 0): Promise<Target> {
   const sockets = new Set<Socket>();
   let reached = 0;
   server.on('connection', (socket: Socket) => {
@@ -49,7 +50,7 @@ async function watched(server: Server | ReturnType<typeof createTcpServer>, seen
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  await new Promise<void>((resolve) => server.listen(port, address, resolve));
   return {
     port: (server.address() as AddressInfo).port,
     seen,

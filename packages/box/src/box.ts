@@ -122,6 +122,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     queued: () => slots.queued,
     launchersReady: () => provider.standby,
     warm: () => provider.warm,
+    egressConnections: () => egress.connections(),
   });
   const records = createRecords(database, blobs, events);
   const spoolFolder = folder('run', 'spool');

@@ -20,6 +20,7 @@ export interface Readings {
   queued(): number;
   launchersReady(): number;
   warm(): WarmState;
+  egressConnections(): number;
 }
 
 const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -45,6 +46,7 @@ export function createMetrics(readings: Readings): Metrics {
   gauge('skillbox_warm_memory_bytes', 'Memory that they hold', () => readings.warm().memoryBytes);
   gauge('skillbox_warm_served', 'Runs since the start that one of them served', () => readings.warm().served);
   gauge('skillbox_warm_missed', 'Runs since the start that could have been served, had one been ready', () => readings.warm().missed);
+  gauge('skillbox_egress_connections', 'Connections of sandboxes to the egress proxy', readings.egressConnections);
   return {
     requests: new Counter({
       name: 'skillbox_http_requests_total',

@@ -78,7 +78,7 @@ export function createProxy(parts: ProxyParts, who: Who, policy: Policy): Egress
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: 5000,
     },
-    (request, response) => void answer(parts, who, exchanges, request, response),
+    (request, response) => inTurn(request.socket, () => answer(parts, who, exchanges, request, response)),
   );
   server.maxConnections = limits.connections;
   server.setTimeout(limits.idleMs);
@@ -90,7 +90,7 @@ export function createProxy(parts: ProxyParts, who: Who, policy: Policy): Egress
   });
   server.on('connect', (request, socket, head) => void answerConnect(parts, who, exchanges, request, socket, head));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    if (error.code === 'ECONNRESET' || !socket.writable || turns.get(socket)?.over) {
       socket.destroy();
       return;
     }
@@ -108,6 +108,25 @@ export function createProxy(parts: ProxyParts, who: Who, policy: Policy): Egress
       for (const socket of sockets) socket.destroy();
     },
   };
+}
+
+/** Requests of one connection that were sent without waiting for the answers before them. */
+const turns = new WeakMap<Duplex, { waiting: number; over: boolean; last: Promise<void> }>();
+const mostWaiting = 8;
+
+/** One at a time: a connection is one connection to the outside at most, however many requests are sent down it. */
+function inTurn(socket: Duplex, work: () => Promise<void>): void {
+  const turn = turns.get(socket) ?? { waiting: 0, over: false, last: Promise.resolve() };
+  turns.set(socket, turn);
+  turn.waiting += 1;
+  if (turn.waiting > mostWaiting) {
+    turn.over = true;
+    socket.destroy();
+  }
+  turn.last = turn.last.then(async () => {
+    if (!turn.over) await work();
+    turn.waiting -= 1;
+  });
 }
 
 /** One request of any kind but CONNECT. */
@@ -136,6 +155,8 @@ async function answer(
   } catch (error) {
     const refusal = asRefusal(error);
     exchanges.refused(what, refusal);
+    const turn = turns.get(request.socket);
+    if (turn) turn.over = true;
     refuse(response, refusal);
   }
 }
