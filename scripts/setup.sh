@@ -27,6 +27,8 @@ if [ "${1:-}" = test ]; then
   need curl curl
   need jq jq
   [ -e /usr/sbin/dockerd ] || need dockerd docker.io iptables
+  need docker-compose docker-compose
+  need git git
   need /usr/sbin/sshd openssh-server openssh-client
 fi
 if [ ${#packages[@]} -gt 0 ]; then

@@ -67,6 +67,7 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   imageAllowlist: 'providers',
   dockerRuntime: 'providers',
   sshHosts: 'providers',
+  composeRoots: 'providers',
   e2bApiKey: 'providers',
   e2bDomain: 'providers',
   e2bApiUrl: 'providers',

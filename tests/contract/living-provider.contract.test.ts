@@ -16,10 +16,12 @@ import type {
 } from '../../packages/box/src/sandbox/living.ts';
 import { nativeProgram } from '../../packages/box/src/sandbox/providers/bubblewrap/files.ts';
 import { openBubblewrap } from '../../packages/box/src/sandbox/providers/bubblewrap/provider.ts';
+import { createComposeSsh } from '../../packages/box/src/sandbox/providers/compose-ssh/provider.ts';
 import { createDocker } from '../../packages/box/src/sandbox/providers/docker/provider.ts';
 import { createE2b } from '../../packages/box/src/sandbox/providers/e2b/provider.ts';
 import { createSsh } from '../../packages/box/src/sandbox/providers/ssh/provider.ts';
 import { startTestBox } from '../support/box.ts';
+import { composeIsInstalled, startComposeHost } from '../support/compose-host.ts';
 import { dockerIsInstalled, startDocker } from '../support/docker.ts';
 import { sshdIsInstalled, startSshd } from '../support/sshd.ts';
 
@@ -42,14 +44,20 @@ const providers: Record<string, (folder: string) => Promise<Opened>> = {
   bubblewrap: openBubblewrapIn,
   ...(dockerIsInstalled() && { docker: openDockerIn }),
   ...(sshdIsInstalled() && { ssh: openSshIn }),
+  ...(composeIsInstalled() && { 'compose-ssh': openComposeIn }),
   e2b: openE2bIn,
 };
 if (!providers.docker) it.skip('docker: there is no engine', () => undefined);
 if (!providers.ssh) it.skip('ssh: there is no sshd', () => undefined);
+if (!providers['compose-ssh']) it.skip('compose-ssh: there is no host with compose', () => undefined);
 
 const limits = { memoryBytes: 512 * 2 ** 20, cpu: 2, processes: 64, openFiles: 1024, diskBytes: 256 * 2 ** 20, tmpBytes: 64 * 2 ** 20 };
 
-describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
+/** Compose is a program that starts anew for every step. */
+const timeLimits: Record<string, number> = { 'compose-ssh': 120_000 };
+for (const [name, open] of Object.entries(providers)) describe(name, { timeout: timeLimits[name] ?? 30_000 }, () => suite(open));
+
+function suite(openProvider: (folder: string) => Promise<Opened>): void {
   let folder: string;
   let opened: Opened;
   let serial = 0;
@@ -61,7 +69,7 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
   });
   afterEach(async () => {
     for (const handle of made.splice(0)) await handle.teardown();
-  });
+  }, 120_000);
   afterAll(async () => {
     await opened.close();
     rmSync(folder, { recursive: true, force: true });
@@ -307,7 +315,7 @@ describe.each(Object.entries(providers))('%s', (_name, openProvider) => {
   async function sh(handle: SandboxHandle, script: string, more: Partial<ProgramSpec> = {}) {
     return outcome((await handle.start(spec(script, more))).events);
   }
-});
+}
 
 async function outcome(events: AsyncIterable<ProgramEvent>) {
   let stdout = '';
@@ -353,6 +361,26 @@ async function openSshIn(): Promise<Opened> {
     const provider = createSsh({ hosts: [host], owner: `contract-${process.pid}`, guestProgram: nativeProgram('guest') });
     const home = ({ folder }: ProviderRef): string => `${folder}/home`;
     return { provider, network: 'full', home, reopen: async () => instance(), close: () => provider.close() };
+  };
+  const first = instance();
+  return {
+    ...first,
+    async close() {
+      await first.close();
+      await stop();
+    },
+  };
+}
+
+async function openComposeIn(): Promise<Opened> {
+  const { ssh, root, project, stop } = await startComposeHost();
+  const service = { image: 'skillbox-test:latest', user: '65534:65534', init: true, command: 'sleep infinity', stop_grace_period: '1s' };
+  const repo = project('contract', { 'compose.yaml': JSON.stringify({ services: { main: service } }) });
+  const instance = (): Opened => {
+    const owner = `contract-${process.pid}`;
+    const provider = createComposeSsh({ hosts: [ssh.host], roots: [root], owner, guestProgram: nativeProgram('guest') });
+    const home = (): string => '/.skillbox/home/user';
+    return { provider, network: 'full', options: { repo }, home, reopen: async () => instance(), close: () => provider.close() };
   };
   const first = instance();
   return {

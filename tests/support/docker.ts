@@ -2,23 +2,12 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs';
+import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Dockerode from 'dockerode';
+import { findProgram } from './programs.ts';
 
 export interface TestDocker {
   readonly socket: string;
@@ -132,10 +121,4 @@ function stageRoot(root: string): void {
 function librariesOf(files: readonly string[]): string[] {
   const said = execFileSync('sh', ['-c', 'ldd "$@" 2>/dev/null || true', 'ldd', ...files], { encoding: 'utf8', maxBuffer: 2 ** 24 });
   return [...new Set([...said.matchAll(/(?:=> |^\s+)(\/\S+) \(/gm)].map(([, path = '']) => path))];
-}
-
-function findProgram(name: string): string | undefined {
-  return ['/usr/sbin', '/usr/bin', '/usr/local/bin', '/usr/local/sbin']
-    .map((folder) => join(folder, name))
-    .find((path) => existsSync(path));
 }

@@ -135,7 +135,12 @@ export const settings = {
   sshHosts: setting(
     'SKILLBOX_SSH_HOSTS',
     z.string().optional(),
-    'File that names the machines which the ssh provider may use (docs/providers/ssh.md). Default: none, and no such provider.',
+    'File that names the machines which the ssh and compose-ssh providers may use (docs/providers/ssh.md). Default: none, and no such providers.',
+  ),
+  composeRoots: setting(
+    'SKILLBOX_COMPOSE_ROOTS',
+    z.string().default(''),
+    'Folders, with commas between them, whose compose projects may be copied to those machines (docs/providers/compose-ssh.md). Default: none.',
   ),
   e2bApiKey: setting(
     'SKILLBOX_E2B_API_KEY',

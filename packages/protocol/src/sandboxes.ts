@@ -90,6 +90,16 @@ export const sandbox = z
     route: z
       .array(z.object({ provider: z.string(), taken: z.boolean(), reason: z.string() }))
       .describe('Why each candidate was taken or passed over'),
+    endpoints: z
+      .array(
+        z.object({
+          service: z.string(),
+          port: z.number().int().describe('Its number for previews'),
+          preview: z.string().describe('Path of the box that leads to it'),
+          tunnel: z.string().nullable().describe('A line for the shell of who may log in to its host, that reaches it without the box'),
+        }),
+      )
+      .describe('Servers that are in it from the start'),
   })
   .meta({ id: 'Sandbox' });
 

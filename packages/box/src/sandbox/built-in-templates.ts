@@ -37,10 +37,15 @@ export const builtInTemplates: readonly Template[] = [
   builtIn('compose-e2e', {
     description: 'A compose project on a placement host, reached over SSH.',
     providers: ['compose-ssh'],
+    network: { mode: 'full', allow: [] },
     idle: { action: 'keep', after_ms: null },
     inputs: {
       type: 'object',
-      properties: { repo: { type: 'string', minLength: 1, description: 'Folder or address of the project' } },
+      properties: {
+        repo: { type: 'string', minLength: 1, description: 'Folder or address of the project' },
+        ref: { type: 'string', description: 'Branch, tag or commit of the address' },
+        service: { type: 'string', description: 'The one that programs and files act in. Default: the first' },
+      },
       required: ['repo'],
       additionalProperties: false,
     },

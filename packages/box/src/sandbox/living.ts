@@ -1,6 +1,7 @@
 /** The contract of providers for sandboxes that live: provisioned, used through programs, files and ports, paused, torn down. */
 
 import type { Duplex, Readable } from 'node:stream';
+import { BoxError } from '@skillbox/protocol';
 
 export const capabilities = ['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'memory-snapshot', 'metrics'] as const;
 export type Capability = (typeof capabilities)[number];
@@ -17,15 +18,39 @@ export interface LivingProvider {
   provision(spec: SandboxSpec): Promise<ProviderRef>;
   /** Costs nothing: the sandbox is reached when something is asked of it. */
   open(ref: ProviderRef, spec: SandboxSpec): SandboxHandle;
-  /** Everything of ours it holds, for the sweep of what no record owns. */
-  list(): Promise<readonly { readonly sandbox: string; readonly ref: ProviderRef }[]>;
+  /** Everything of ours it holds, for the sweep of what no record owns. Throws IncompleteList when it cannot see all of it. */
+  list(): Promise<readonly HeldSandbox[]>;
   /** Removes a snapshot that no sandbox needs any more. */
   removeSnapshot(snapshot: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** JSON of the provider's own. */
-export type ProviderRef = Readonly<Record<string, unknown>>;
+export interface HeldSandbox {
+  readonly sandbox: string;
+  readonly ref: ProviderRef;
+}
+
+/** Some of a provider's places do not answer: what the others hold, and no word on what is not there. */
+export class IncompleteList extends BoxError {
+  constructor(
+    readonly held: readonly HeldSandbox[],
+    cause: Error,
+  ) {
+    super('unavailable', `Not everything could be looked at: ${cause.message}`, { cause });
+  }
+}
+
+/** JSON of the provider's own; what it says of endpoints is shown with the sandbox. */
+export type ProviderRef = Readonly<Record<string, unknown>> & { readonly endpoints?: readonly Endpoint[] };
+
+/** A server that is there from the start. */
+export interface Endpoint {
+  readonly service: string;
+  /** What `connect` takes. */
+  readonly port: number;
+  /** A line for a shell that makes the server reachable without the box. */
+  readonly tunnel: string | null;
+}
 
 export interface SandboxSpec {
   readonly id: string;

@@ -8,6 +8,7 @@ import type { Events } from '../events/events.ts';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';
 import type { Database } from '../store/database.ts';
 import type { SandboxRow, Tables } from '../store/tables.ts';
+import type { ProviderRef } from './living.ts';
 import { type Network, networkOf } from './network.ts';
 import type { SandboxFilter } from './sandboxes.ts';
 
@@ -228,6 +229,11 @@ export const isLiving = (state: string): boolean => livingStates.some((living) =
 
 export const templateOf = (row: Pick<SandboxRow, 'template'>): Template => JSON.parse(row.template) as Template;
 
+function endpointsOf({ id, ref }: SandboxRow): Sandbox['endpoints'] {
+  const { endpoints = [] } = ref === null ? {} : (JSON.parse(ref) as ProviderRef);
+  return endpoints.map(({ service, port, tunnel }) => ({ service, port, preview: `/preview/${id}/${port}/`, tunnel }));
+}
+
 export function describe(row: SandboxRow): Sandbox {
   const { resources } = templateOf(row);
   const { mode, allow } = networkOf(row);
@@ -258,5 +264,6 @@ export function describe(row: SandboxRow): Sandbox {
     reason: row.reason,
     pause_cause: row.pause_cause as Sandbox['pause_cause'],
     route: JSON.parse(row.route) as Sandbox['route'],
+    endpoints: endpointsOf(row),
   };
 }

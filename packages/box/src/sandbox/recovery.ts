@@ -5,7 +5,7 @@ import type { Secrets } from '../secrets.ts';
 import type { SandboxRow } from '../store/tables.ts';
 import type { Egress } from './egress/egress.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import type { LivingProvider, SandboxSpec } from './living.ts';
+import { type HeldSandbox, IncompleteList, type LivingProvider, type SandboxSpec } from './living.ts';
 import type { Locks } from './locks.ts';
 import { networkOf, policyOf } from './network.ts';
 import { boxActor, isLiving, livingStates, type SandboxRecords } from './records.ts';
@@ -42,13 +42,7 @@ export async function closeUnfinished({ host, log, lifecycle, locks, records }: 
 export async function compareWithProviders(parts: RecoveryParts): Promise<void> {
   const { host, log, lifecycle, locks, providers, records } = parts;
   for (const provider of providers.values()) {
-    let held: Awaited<ReturnType<LivingProvider['list']>>;
-    try {
-      held = await provider.list();
-    } catch (error) {
-      log.error({ provider: provider.name, err: error }, 'a provider could not say what it holds');
-      continue;
-    }
+    const { held, isComplete } = await heldBy(provider, log);
     for (const { sandbox, ref } of held) {
       const row = await records.row(sandbox);
       // Another host's is that host's business: some providers are shared.
@@ -59,6 +53,7 @@ export async function compareWithProviders(parts: RecoveryParts): Promise<void> 
         .teardown()
         .catch((error: Error) => log.error({ sandbox, err: error }, 'a sandbox that no record owns could not be removed'));
     }
+    if (!isComplete) continue;
     const there = new Set(held.map(({ sandbox }) => sandbox));
     for (const row of await records.ofHost(host, ['ready', 'paused'])) {
       if (row.provider !== provider.name || there.has(row.id) || locks.isHeld(row.id)) continue;
@@ -80,6 +75,19 @@ export async function reopenChannels({ egress, host, log, records }: RecoveryPar
     }
   }
   egress.sweep(new Set(rows.map(({ id }) => id)));
+}
+
+/** What a provider can say of what it holds. */
+export async function heldBy(
+  provider: LivingProvider,
+  log: Logger,
+): Promise<{ readonly held: readonly HeldSandbox[]; readonly isComplete: boolean }> {
+  try {
+    return { held: await provider.list(), isComplete: true };
+  } catch (error) {
+    log.error({ provider: provider.name, err: error }, 'a provider could not say all that it holds');
+    return { held: error instanceof IncompleteList ? error.held : [], isComplete: false };
+  }
 }
 
 /** What cannot pay for its next hour. */

@@ -7,7 +7,7 @@ import type { Database } from '../store/database.ts';
 import type { LivingProvider, ProviderRef } from './living.ts';
 import type { Locks } from './locks.ts';
 import { boxActor, isLiving, type SandboxRecords } from './records.ts';
-import { bareSpec } from './recovery.ts';
+import { bareSpec, heldBy } from './recovery.ts';
 import { healthOf, type Providers } from './routing.ts';
 
 export interface Telemetry {
@@ -78,10 +78,7 @@ export function createTelemetry(parts: TelemetryParts): Telemetry {
   const orphans = async (): Promise<Orphan[]> => {
     const found: Orphan[] = [];
     for (const provider of providers.values()) {
-      const held = await provider.list().catch((error: Error) => {
-        log.error({ provider: provider.name, err: error }, 'a provider could not say what it holds');
-        return [];
-      });
+      const { held } = await heldBy(provider, log);
       for (const { sandbox, ref } of held) if (await isOrphan(sandbox)) found.push({ sandbox, provider, ref });
     }
     return found;

@@ -1,10 +1,16 @@
 /** The engine's address, and what its refusals mean to us. */
 
+import type { Agent } from 'node:http';
 import { BoxError } from '@skillbox/protocol';
-import Dockerode, { type Container, type ContainerCreateOptions } from 'dockerode';
+import Dockerode, { type Container, type ContainerCreateOptions, type DockerOptions } from 'dockerode';
 
 /** A socket on this machine, or the address of a proxy on it that guards one. */
 export type EngineAddress = { readonly socket: string } | { readonly host: string };
+/** One that is reached through connections of our own. */
+export interface FarEngine {
+  readonly agent: Agent;
+  readonly name: string;
+}
 
 export interface Engine {
   readonly docker: Dockerode;
@@ -14,7 +20,7 @@ export interface Engine {
   createContainer(name: string, options: ContainerCreateOptions): Promise<Container>;
 }
 
-export function openEngine(options: EngineAddress): Engine {
+export function openEngine(options: EngineAddress | FarEngine): Engine {
   const { docker, address } = connectionOf(options);
   const ask = async <T>(work: Promise<T>, lost?: string): Promise<T> => {
     try {
@@ -38,7 +44,12 @@ export function statusOf(error: unknown): number | undefined {
   return (cause as { statusCode?: number } | undefined)?.statusCode;
 }
 
-function connectionOf(options: EngineAddress): { docker: Dockerode; address: string } {
+function connectionOf(options: EngineAddress | FarEngine): { docker: Dockerode; address: string } {
+  if ('agent' in options) {
+    // The types lack the agent, which only those of its sub-library have.
+    const through = { protocol: 'http', host: 'engine', port: 80, agent: options.agent } as const;
+    return { docker: new Dockerode(through as DockerOptions), address: options.name };
+  }
   if ('socket' in options) return { docker: new Dockerode({ socketPath: options.socket }), address: `unix://${options.socket}` };
   const url = URL.canParse(options.host) ? new URL(options.host) : undefined;
   if (url?.protocol !== 'tcp:' && url?.protocol !== 'http:') {

@@ -1,11 +1,10 @@
 /** What is done on the machine itself, in plain shell: folders of sandboxes, the guest, and the processes that belong to one. */
 
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { arch } from 'node:os';
 import { BoxError } from '@skillbox/protocol';
 import type { SandboxMetrics } from '../../living.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from '../machines/connection.ts';
+import { createGuestProgram } from '../machines/guest-program.ts';
+import { endMarked, marker, maxSocketPath } from '../machines/processes.ts';
 
 export interface Machine {
   /** Makes the folder of a sandbox and gives its path. */
@@ -21,30 +20,12 @@ export interface Machine {
   metrics(sandbox: string, folder: string): Promise<SandboxMetrics>;
 }
 
-/** Every process of a sandbox inherits it, and is found by it wherever it went. */
-export const marker = 'SKILLBOX_SANDBOX';
 export const socketOf = (folder: string): string => `${folder}/guest`;
 export const homeOf = (folder: string): string => `${folder}/home`;
 
-/** A socket's path may have 107 characters, and the guest adds some while it makes it. */
-const maxSocketPath = 103;
-const architectures: Record<string, string> = { x64: 'x86_64', arm64: 'aarch64' };
-
 export function createMachine(connection: Connection, guestProgram: string, owner: string): Machine {
   const { run } = connection;
-  const program = readFileSync(guestProgram);
-  const guest = `guest-${createHash('sha256').update(program).digest('hex').slice(0, 16)}`;
-
-  /** Copied once; a newer box brings a newer guest beside it. */
-  const install = async (): Promise<void> => {
-    const [machine = '', there = ''] = (await run(scripts.look, [guest])).split('\n');
-    if (machine !== architectures[arch()])
-      throw new BoxError(
-        'sandbox_failed',
-        `The machine is ${machine}, and this box has a guest for ${architectures[arch()] ?? arch()} only.`,
-      );
-    if (there !== 'yes') await run(scripts.install, [guest], program);
-  };
+  const guest = createGuestProgram(connection, guestProgram);
 
   /** A folder comes from a record; nothing is removed or started but where sandboxes of this box are. */
   const own = (sandbox: string, folder: string): string => {
@@ -54,7 +35,7 @@ export function createMachine(connection: Connection, guestProgram: string, owne
 
   return {
     async create(sandbox) {
-      await install();
+      await guest.install();
       const folder = (await run(scripts.create, [owner, sandbox])).trim();
       if (folder === 'exists') throw new BoxError('already_exists', `There is a sandbox ${sandbox} already.`);
       if (socketOf(folder).length <= maxSocketPath) return folder;
@@ -66,8 +47,7 @@ export function createMachine(connection: Connection, guestProgram: string, owne
       return lines.map((folder) => ({ folder, sandbox: folder.slice(folder.lastIndexOf('/') + 1) }));
     },
     async startGuest(sandbox, folder) {
-      await install();
-      await run(scripts.start, [own(sandbox, folder), guest]);
+      await run(scripts.start, [own(sandbox, folder), await guest.install()]);
     },
     async stop(sandbox, folder) {
       await run(scripts.stop, [own(sandbox, folder), `${marker}=${sandbox}`]);
@@ -84,18 +64,6 @@ export function createMachine(connection: Connection, guestProgram: string, owne
   };
 }
 
-/** Ends everything with the mark, again and again, since a program may start another meanwhile. */
-const endMarked = `
-end_marked() {
-  rounds=0
-  while pids=$(grep -lszxF -e "$1" /proc/[0-9]*/environ | cut -d/ -f3) && [ -n "$pids" ]; do
-    kill -9 $pids 2>/dev/null
-    rounds=$((rounds + 1))
-    [ $rounds -lt 200 ] || { echo "something would not end" >&2; exit 1; }
-    sleep 0.02
-  done
-}`;
-
 /** A pid may be somebody else's by now: it is the guest only while its command line names this socket. */
 const guestPid = `
 guest_pid() {
@@ -104,9 +72,6 @@ guest_pid() {
 }`;
 
 const scripts = {
-  look: 'uname -m; [ -x "$HOME/.skillbox/$1" ] && echo yes || true',
-  install: `set -e; umask 077; mkdir -p "$HOME/.skillbox"; cat > "$HOME/.skillbox/$1.$$"; chmod 700 "$HOME/.skillbox/$1.$$"
-mv "$HOME/.skillbox/$1.$$" "$HOME/.skillbox/$1"`,
   create: `set -e; umask 077; cd "$HOME"; folder="$(pwd -P)/.skillbox/$1/$2"; mkdir -p "\${folder%/*}"
 mkdir "$folder" 2>/dev/null || { [ -d "$folder" ] && echo exists && exit; echo "cannot make $folder" >&2; exit 1; }
 mkdir -m 755 "$folder/home"; echo "$folder"`,
@@ -117,7 +82,7 @@ for name in *; do [ -d "$name" ] && echo "$(pwd -P)/$name"; done; true`,
 guest_pid "$1" >/dev/null && exit 0
 rm -f "$1/guest"
 cd /
-env -i setsid /bin/sh -c 'echo $$ > "$1/pid"; exec "$2" --listen "$1/guest"' sh "$1" "$HOME/.skillbox/$2" </dev/null >"$1/log" 2>&1 &
+env -i setsid /bin/sh -c 'echo $$ > "$1/pid"; exec "$2" --listen "$1/guest"' sh "$1" "$2" </dev/null >"$1/log" 2>&1 &
 rounds=0
 until [ -S "$1/guest" ]; do
   rounds=$((rounds + 1))

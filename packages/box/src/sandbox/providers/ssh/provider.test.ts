@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sshdIsInstalled, startSshd, type TestSshd } from '../../../../../../tests/support/sshd.ts';
 import type { LivingProvider, SandboxSpec } from '../../living.ts';
 import { nativeProgram } from '../bubblewrap/files.ts';
-import { createConnection } from './connection.ts';
-import { loadSshHosts, type SshHost } from './hosts.ts';
+import { createConnection } from '../machines/connection.ts';
+import { loadSshHosts, type SshHost } from '../machines/hosts.ts';
 import { createSsh } from './provider.ts';
 
 const spec: SandboxSpec = {
@@ -87,7 +87,15 @@ describe('the file of hosts', () => {
     const fingerprint = `SHA256:${'b'.repeat(43)}`;
     writeFileSync(path, `build-1: {address: 10.0.0.5, user: builder, key_file: id, fingerprint: '${fingerprint}'}\n`);
     expect(loadSshHosts(path)).toEqual([
-      { name: 'build-1', address: '10.0.0.5', port: 22, user: 'builder', keyFile: join(folder, 'id'), fingerprint },
+      {
+        name: 'build-1',
+        address: '10.0.0.5',
+        port: 22,
+        user: 'builder',
+        keyFile: join(folder, 'id'),
+        fingerprint,
+        dockerSocket: '/var/run/docker.sock',
+      },
     ]);
   });
 

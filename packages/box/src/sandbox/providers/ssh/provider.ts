@@ -5,8 +5,9 @@
 
 import { BoxError } from '@skillbox/protocol';
 import type { Capability, LivingProvider, NetworkMode, ProviderRef, SandboxHandle, SandboxSpec } from '../../living.ts';
-import { type Connection, createConnection } from './connection.ts';
-import type { SshHost } from './hosts.ts';
+import { type Connection, createConnection } from '../machines/connection.ts';
+import type { SshHost } from '../machines/hosts.ts';
+import { listAll } from '../machines/list-all.ts';
 import { createMachine, type Machine } from './machine.ts';
 import { openSandbox } from './sandbox.ts';
 
@@ -62,15 +63,10 @@ export function createSsh({ hosts, guestProgram, owner }: SshOptions): LivingPro
       handles.set(spec.id, handle);
       return handle;
     },
-    /** Throws when a host is away: what is on it would count as gone. */
-    async list() {
-      const found = await Promise.all(
-        [...places].map(async ([host, { machine }]) =>
-          (await machine.list()).map(({ sandbox, folder }) => ({ sandbox, ref: { host, folder } })),
-        ),
-      );
-      return found.flat();
-    },
+    list: () =>
+      listAll(places, async ([host, { machine }]) =>
+        (await machine.list()).map(({ sandbox, folder }) => ({ sandbox, ref: { host, folder } })),
+      ),
     async removeSnapshot() {
       throw new BoxError('capability_missing', 'The ssh provider has no snapshots.');
     },

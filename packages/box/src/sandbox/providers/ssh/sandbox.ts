@@ -4,9 +4,10 @@ import type { Duplex } from 'node:stream';
 import { BoxError } from '@skillbox/protocol';
 import type { SandboxHandle, SandboxSpec } from '../../living.ts';
 import { createGuestClient } from '../guest/guest-client.ts';
-import type { Connection } from './connection.ts';
-import { homeOf, type Machine, marker, socketOf } from './machine.ts';
-import { createHomePaths } from './paths.ts';
+import type { Connection } from '../machines/connection.ts';
+import { createHomePaths } from '../machines/home-paths.ts';
+import { marker } from '../machines/processes.ts';
+import { homeOf, type Machine, socketOf } from './machine.ts';
 
 export interface SandboxParts {
   readonly connection: Connection;

@@ -2,16 +2,19 @@
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Duplex } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { BoxError } from '@skillbox/protocol';
-import { Client, type ClientChannel } from 'ssh2';
+import { Client, type ClientCallback, type ClientChannel } from 'ssh2';
 import type { SshHost } from './hosts.ts';
 
 export interface Connection {
   /** Runs a script with /bin/sh; `$1` and so on are the arguments. Throws sandbox_failed when it exits with anything but 0. */
-  run(script: string, args?: readonly string[], input?: Buffer): Promise<string>;
+  run(script: string, args?: readonly string[], input?: Buffer | Readable): Promise<string>;
   /** A stream to a listening socket there; undefined when nobody listens. */
   reach(socketPath: string): Promise<Duplex | undefined>;
+  /** The same for a port of an address that the machine reaches. */
+  reachPort(address: string, port: number): Promise<Duplex | undefined>;
   close(): void;
 }
 
@@ -44,16 +47,11 @@ export function createConnection(host: SshHost): Connection {
       }),
     async reach(socketPath) {
       const connected = await client();
-      return new Promise((resolve, reject) => {
-        connected.openssh_forwardOutStreamLocal(socketPath, (error, channel) => {
-          if (!error) {
-            // Errors show in reading and writing; without a listener they would end the server.
-            channel.on('error', () => undefined);
-            resolve(channel);
-          } else if ('reason' in error) resolve(undefined);
-          else reject(lost(host, error));
-        });
-      });
+      return opened(host, (done) => connected.openssh_forwardOutStreamLocal(socketPath, done));
+    },
+    async reachPort(address, port) {
+      const connected = await client();
+      return opened(host, (done) => connected.forwardOut('127.0.0.1', 0, address, port, done));
     },
     close() {
       const closing = current;
@@ -93,19 +91,44 @@ function connect(host: SshHost, onClose: () => void): Promise<Client> {
   });
 }
 
-function execute(client: Client, command: string, input: Buffer): Promise<{ code: number; stdout: string; stderr: string }> {
+/** A refusal by the server means that nobody listens; anything else, that the connection is lost. */
+function opened(host: SshHost, open: (done: ClientCallback) => void): Promise<Duplex | undefined> {
+  return new Promise((resolve, reject) => {
+    open((error, channel) => {
+      if (!error) {
+        // Errors show in reading and writing; without a listener they would end the server.
+        channel.on('error', () => undefined);
+        resolve(asSocket(channel));
+      } else if ('reason' in error) resolve(undefined);
+      else reject(lost(host, error));
+    });
+  });
+}
+
+/** Node's HTTP client calls these on what it speaks through, and a channel does not have them. */
+function asSocket(channel: ClientChannel): Duplex {
+  const nothing = (): Duplex => channel;
+  return Object.assign(channel, { setKeepAlive: nothing, setNoDelay: nothing, setTimeout: nothing, ref: nothing, unref: nothing });
+}
+
+function execute(client: Client, command: string, input: Buffer | Readable): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve, reject) => {
     client.exec(command, (error, channel) => {
       if (error) return reject(new BoxError('unavailable', `No session could be opened: ${error.message}`, { cause: error }));
       const stdout = collect(channel, channel);
       const stderr = collect(channel.stderr, channel);
       let code = -1;
+      let failure: Error | undefined;
       channel.once('exit', (status: number | null) => {
         code = status ?? -1;
       });
       channel.once('error', reject);
-      channel.once('close', () => resolve({ code, stdout: stdout(), stderr: stderr() }));
-      channel.end(input);
+      channel.once('close', () => (failure ? reject(failure) : resolve({ code, stdout: stdout(), stderr: stderr() })));
+      if (!(input instanceof Readable)) return channel.end(input);
+      pipeline(input, channel).catch(() => {
+        // A source that fails has the last word. The other side, when it gives up before it has read all, says why itself.
+        failure = input.errored ?? undefined;
+      });
     });
   });
 }

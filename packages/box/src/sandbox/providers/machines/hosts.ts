@@ -13,6 +13,7 @@ const hostsFile = z.record(
     port: z.number().int().min(1).max(65535).default(22),
     user: z.string().min(1),
     key_file: z.string().min(1),
+    docker_socket: z.string().startsWith('/').default('/var/run/docker.sock'),
     fingerprint: z.string().regex(/^SHA256:[A-Za-z0-9+/]{43}$/, 'expected SHA256:… as ssh-keygen -lf shows it'),
   }),
 );
@@ -26,6 +27,8 @@ export interface SshHost {
   readonly keyFile: string;
   /** Of the host's own key, as ssh-keygen -lf shows it. Another key is another machine. */
   readonly fingerprint: string;
+  /** Of its Docker engine, if it has one. */
+  readonly dockerSocket: string;
 }
 
 export function loadSshHosts(path: string): SshHost[] {
@@ -34,7 +37,9 @@ export function loadSshHosts(path: string): SshHost[] {
     const [issue] = parsed.error.issues;
     throw new BoxError('config_invalid', `${path}: ${issue?.path.join('.')}: ${issue?.message}`, { cause: parsed.error });
   }
-  return Object.entries(parsed.data).map(([name, { key_file, ...host }]) => ({ name, ...host, keyFile: resolve(dirname(path), key_file) }));
+  return Object.entries(parsed.data).map(([name, { key_file, docker_socket, ...host }]) => ({
+    ...{ name, ...host, keyFile: resolve(dirname(path), key_file), dockerSocket: docker_socket },
+  }));
 }
 
 function readYaml(path: string): unknown {
