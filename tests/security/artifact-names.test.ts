@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Inside, openInside, slowestAnswer } from './inside.ts';
+import { expect, it } from 'vitest';
+import { slowestAnswer, useInside } from './inside.ts';
 
-let inside: Inside;
-beforeAll(async () => {
-  inside = await openInside();
-});
-afterAll(() => inside.stop());
+const inside = useInside();
 
 it('skips names that are not text, and keeps odd ones that are', async () => {
   const run = await inside.run(

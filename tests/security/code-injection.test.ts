@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Inside, openInside } from './inside.ts';
+import { expect, it } from 'vitest';
+import { useInside } from './inside.ts';
 
-let inside: Inside;
-beforeAll(async () => {
-  inside = await openInside();
-});
-afterAll(() => inside.stop());
+const inside = useInside();
 
 it('refuses a skill whose own env changes how the interpreter starts', async () => {
   const push = (variable: string) => {

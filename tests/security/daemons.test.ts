@@ -1,13 +1,10 @@
 import { readdirSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { bashRequest, eventually, type HostProcess, hostProcesses, type Inside, openInside, readProc } from './inside.ts';
+import { expect, it } from 'vitest';
+import { throughEveryDoor, throughLivingDoors } from './doors.ts';
+import { bashRequest, eventually, type HostProcess, hostProcesses, readProc, useInside } from './inside.ts';
 
-let inside: Inside;
 let marks = 0;
-beforeAll(async () => {
-  inside = await openInside();
-});
-afterAll(() => inside.stop());
+const inside = useInside();
 
 const newMark = (): string => {
   marks += 1;
@@ -40,8 +37,9 @@ it('ends children that hold the output open', async () => {
   expect(await left(mark)).toEqual([]);
 });
 
-it('collects zombies of parents that do not', async () => {
-  const code = `
+throughEveryDoor(inside, (door) => {
+  it('collects zombies of parents that do not', async () => {
+    const code = `
 for _ in range(50):
     if os.fork() == 0:
         if os.fork() == 0: os._exit(0)
@@ -52,7 +50,31 @@ for _ in range(100):
     if not zombies: break
     time.sleep(0.02)
 answer(len(zombies))`;
-  expect(await inside.python(code)).toBe(0);
+    expect(await door.python(code)).toBe(0);
+  });
+});
+
+throughLivingDoors(inside, (door) => {
+  it('answers at the end of the program also where it leaves children, and a pause ends them all', async () => {
+    const mark = newMark();
+    const start = performance.now();
+    const { end, logs } = await door.run(
+      'bash',
+      `setsid nohup sleep ${mark} >/dev/null 2>&1 & (setsid sleep ${mark} & ) ; (trap "" TERM HUP INT; setsid sleep ${mark}) & sleep 0.2; echo done`,
+    );
+    expect({ end, last: logs.trim().split('\n').at(-1) }).toEqual({ end: 'success', last: 'done' });
+    expect(performance.now() - start).toBeLessThan(5000);
+    expect(hostProcesses(mark).length).toBeGreaterThanOrEqual(3);
+    expect((await (await inside.living.own()).request('/pause', { method: 'POST' })).status).toBe(200);
+    expect(await left(mark)).toEqual([]);
+  });
+
+  it('kills what a program started when its time is over', async () => {
+    const mark = newMark();
+    const code = `trap "" TERM INT HUP; sleep ${mark} & sh -c 'trap "" TERM; sleep ${mark}; true' & sleep ${mark}`;
+    expect(await door.run('bash', code, { timeoutMs: 600 })).toMatchObject({ end: 'timeout' });
+    expect(await left(mark)).toEqual([]);
+  });
 });
 
 it.each([

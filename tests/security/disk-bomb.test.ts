@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Inside, openInside } from './inside.ts';
+import { expect, it } from 'vitest';
+import { useInside } from './inside.ts';
 
-let inside: Inside;
 const disk = 16 * 2 ** 20;
-beforeAll(async () => {
-  inside = await openInside({ SKILLBOX_MAX_DISK: '16Mi' });
-});
-afterAll(() => inside.stop());
+const inside = useInside({ SKILLBOX_MAX_DISK: '16Mi' });
 
 it('writes at most its bytes, wherever it writes', async () => {
   const { written, refusal } = await inside.python<{ written: number; refusal: string }>(`

@@ -1,14 +1,25 @@
 /** Code that runs inside a real sandbox, through the API of a real box, and what the host sees of it meanwhile. */
 
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import type { Execution } from '@skillbox/protocol';
+import { afterAll, beforeAll } from 'vitest';
 import type { RunRequest } from '../../packages/box/src/sandbox/provider.ts';
 import { type Architecture, syscalls } from '../../packages/box/src/sandbox/providers/guest/syscalls.ts';
 import { probeSkill, startTestBox, type TestBox } from '../support/box.ts';
+import { type ServerProcess, type ServerProcessOptions, startServerProcess } from '../support/server-process.ts';
+import { createLivingPair, type LivingPair, once, type Site } from './living.ts';
+import { type Lang, preludes } from './probes.ts';
 
-export type Lang = 'python' | 'node' | 'bash';
+/** Where doors lead. */
+export interface Place {
+  readonly box: Site;
+  /** The living sandboxes of this file, made when a door first leads there. */
+  readonly living: LivingPair;
+  /** Key of another tenant that has the probes too. */
+  neighbourKey(): Promise<string>;
+}
 
-export interface Inside {
+export interface Inside extends Place {
   readonly box: TestBox;
   run(lang: Lang, code: string, more?: Record<string, unknown>): Promise<Execution>;
   /** What the code gave to `answer(value)`; fails with the log when it did not succeed. */
@@ -19,7 +30,17 @@ export interface Inside {
   stop(): Promise<void>;
 }
 
-export async function openInside(env: Record<string, string> = {}): Promise<Inside> {
+/** One box for a file of tests, there from its first test on. `resources`: of its living sandboxes, as in a template. */
+export function useInside(env: Record<string, string> = {}, resources: Record<string, unknown> = {}): Inside {
+  const held: Partial<Inside> = {};
+  beforeAll(async () => {
+    Object.assign(held, await openInside(env, resources));
+  });
+  afterAll(() => (held as Inside).stop());
+  return held as Inside;
+}
+
+async function openInside(env: Record<string, string>, resources: Record<string, unknown>): Promise<Inside> {
   const box = await startTestBox({ SKILLBOX_DEFAULT_CPU: '2', SKILLBOX_DRAIN_TIMEOUT: '1s', ...env });
   for (const lang of ['python', 'node', 'bash'] as const) await box.push(probeSkill(lang));
   const run: Inside['run'] = (lang, code, more = {}) => runProbe(box, lang, code, more);
@@ -30,6 +51,8 @@ export async function openInside(env: Record<string, string> = {}): Promise<Insi
   };
   return {
     box,
+    living: createLivingPair(box, resources),
+    neighbourKey: createNeighbour(box),
     run,
     python: async <T>(code: string, more?: Record<string, unknown>) => (await succeed('python', code, more)).output as T,
     node: async <T>(code: string, more?: Record<string, unknown>) => (await succeed('node', code, more)).output as T,
@@ -43,6 +66,30 @@ export async function openInside(env: Record<string, string> = {}): Promise<Insi
   };
 }
 
+/** The same for a server in a process of its own, which may be started in a way that this one was not. */
+export function useServer(options: () => ServerProcessOptions): Place & { readonly server: ServerProcess } {
+  const held: Partial<Place & { server: ServerProcess }> = {};
+  beforeAll(async () => {
+    const server = await startServerProcess(options());
+    for (const lang of ['python', 'bash'] as const) await server.push(probeSkill(lang));
+    Object.assign(held, { server, box: server, living: createLivingPair(server, {}), neighbourKey: createNeighbour(server) });
+  });
+  afterAll(async () => {
+    await held.living?.end();
+    await held.server?.stop();
+    rmSync(held.server?.stateRoot ?? '', { recursive: true });
+  });
+  return held as Place & { server: ServerProcess };
+}
+
+function createNeighbour(box: Site): Place['neighbourKey'] {
+  return once(async () => {
+    const key = await box.newKey('neighbour');
+    for (const lang of ['python', 'node', 'bash'] as const) await box.push(probeSkill(lang), key);
+    return key;
+  });
+}
+
 /** Those in a cgroup of this host: whatever becomes of its parents, a process does not leave its group. */
 function processesOf(host: string): number[] {
   return readdirSync('/proc')
@@ -51,9 +98,9 @@ function processesOf(host: string): number[] {
 }
 
 /** Pushed for another tenant, the same probes run with that tenant's key. */
-export function runProbe(box: TestBox, lang: Lang, code: string, more: Record<string, unknown> = {}, key?: string): Promise<Execution> {
+export function runProbe(box: Site, lang: Lang, code: string, more: Record<string, unknown> = {}, key?: string): Promise<Execution> {
   const env = { ...(lang === 'bash' && { PROBE: code }), ...((more.env as Record<string, string>) ?? {}) };
-  const input = lang === 'bash' ? {} : { code: preludes[lang] + code };
+  const input = lang === 'bash' ? {} : { code: preludes[lang]('/sandbox/out/output.json') + code };
   return box.run(`probe-${lang}`, { input, ...more, env }, key);
 }
 
@@ -90,32 +137,6 @@ export function callNumber(name: string): number {
   if (number === undefined) throw new Error(`${process.arch} has no system call ${name}`);
   return number;
 }
-
-const preludes = {
-  python: `
-import ctypes, errno, json, os, signal, socket, sys, time
-libc = ctypes.CDLL(None, use_errno=True)
-def syscall(number, *args):
-    ctypes.set_errno(0)
-    result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) if isinstance(a, int) else a for a in args])
-    return "ok" if result >= 0 else errno.errorcode.get(ctypes.get_errno(), str(ctypes.get_errno()))
-def attempt(action, *args, **named):
-    try:
-        action(*args, **named)
-        return "ok"
-    except OSError as error:
-        return errno.errorcode.get(error.errno, repr(error))
-def answer(value):
-    with open(os.environ["SANDBOX_OUTPUT"], "w") as file: json.dump(value, file)
-def status(pid="self"):
-    return dict(line.rstrip("\\n").split(":\\t", 1) for line in open("/proc/%s/status" % pid) if ":\\t" in line)
-`,
-  node: `
-const fs = require("fs");
-const answer = (value) => fs.writeFileSync(process.env.SANDBOX_OUTPUT, JSON.stringify(value));
-const attempt = (action) => { try { action(); return "ok"; } catch (error) { return error.code; } };
-`,
-};
 
 /** Host processes whose command line has this mark in it, with what /proc says of them. */
 export function hostProcesses(mark: string): HostProcess[] {

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Inside, openInside, slowestAnswer } from './inside.ts';
+import { get } from 'node:http';
+import { expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { throughEveryDoor, throughLivingDoors } from './doors.ts';
+import { slowestAnswer, useInside } from './inside.ts';
 
-let inside: Inside;
 const kept = 256 * 1024;
-beforeAll(async () => {
-  inside = await openInside({ SKILLBOX_MAX_LOG_SIZE: String(kept) });
-});
-afterAll(() => inside.stop());
+const inside = useInside({ SKILLBOX_MAX_LOG_SIZE: String(kept) });
 
 it('cuts a gigabyte of output, with a mark, while the box answers', async () => {
   const bytes = 1_000_000_000;
@@ -29,12 +28,49 @@ it('takes binary, NUL and broken text', async () => {
   expect({ status, logs: body.logs }).toEqual({ status: 200, logs: run.logs });
 });
 
-it('takes a flood of single bytes on both streams', async () => {
-  const run = inside.run('python', 'for _ in range(200_000):\n    os.write(1, b"o"); os.write(2, b"e")');
-  const { result, slowestMs } = await slowestAnswer(inside.box, run);
-  expect(result.status).toBe('success');
-  expect(result.logs?.slice(kept)).toMatch(/^\[skillbox\] log cut/);
+throughEveryDoor(inside, (door) => {
+  it('takes a flood of single bytes on both streams', async () => {
+    const run = door.run('python', 'for _ in range(100_000):\n    os.write(1, b"o"); os.write(2, b"e")\nanswer("whole")');
+    const { result, slowestMs } = await slowestAnswer(inside.box, run);
+    expect(result).toMatchObject({ end: 'success', output: 'whole' });
+    expect(slowestMs).toBeLessThan(2000);
+  });
+});
+
+throughLivingDoors(inside, (door) => {
+  it('is read as fast as it is taken, and the box answers meanwhile', async () => {
+    const { result, slowestMs } = await slowestAnswer(inside.box, door.run('bash', 'yes flood | head -c 30000000'));
+    expect(result.end).toBe('success');
+    // Whoever waits for the end gets what the limit leaves; a stream has all of it, a terminal with its line ends.
+    expect(result.logs.length).toBeGreaterThanOrEqual(door.name === 'exec' ? kept - 1 : 30_000_000);
+    if (door.name === 'exec') expect(result.logs.slice(kept - 1)).toBe(`\n[${30_000_001 - kept} more bytes were left out]\n`);
+    expect(slowestMs).toBeLessThan(2000);
+  });
+});
+
+it('makes the box hold little for readers that do not read', async () => {
+  const living = await inside.living.own();
+  const before = process.memoryUsage().rss;
+  const url = new URL(inside.box.url);
+  const headers = { Authorization: `Bearer ${living.key}` };
+  const sockets = Array.from({ length: 3 }, () => {
+    const socket = new WebSocket(`ws://${url.host}/v1/sandboxes/${living.id}/pty?cmd=yes`, { headers });
+    socket.once('message', () => socket.pause());
+    return socket;
+  });
+  const started = await living.json<{ program_id: number }>('/programs', { body: { cmd: 'yes', wait: false } });
+  const streams = Array.from({ length: 3 }, () => {
+    const request = get(`${inside.box.url}/v1/sandboxes/${living.id}/programs/${started.body.program_id}/events`, { headers });
+    request.on('response', (response) => response.pause());
+    request.on('error', () => undefined);
+    return request;
+  });
+  const { slowestMs } = await slowestAnswer(inside.box, new Promise((resolve) => setTimeout(resolve, 2000)));
   expect(slowestMs).toBeLessThan(2000);
+  expect(process.memoryUsage().rss - before).toBeLessThan(150 * 2 ** 20);
+  for (const socket of sockets) socket.terminate();
+  for (const stream of streams) stream.destroy();
+  expect((await living.request('/pause', { method: 'POST' })).status).toBe(200);
 });
 
 it('takes a flood from node, and one after the end of the program', async () => {

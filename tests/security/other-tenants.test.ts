@@ -1,60 +1,55 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { probeSkill } from '../support/box.ts';
-import { callNumber, type Inside, openInside, runProbe } from './inside.ts';
+import { throughEveryDoor } from './doors.ts';
+import { callNumber, runProbe, useInside } from './inside.ts';
 
-let inside: Inside;
+const inside = useInside();
 let keys: { a: string; b: string };
 
 beforeAll(async () => {
-  inside = await openInside();
   keys = { a: await inside.box.newKey('tenant-a'), b: await inside.box.newKey('tenant-b') };
   for (const key of Object.values(keys)) await inside.box.push(probeSkill('python'), key);
 });
-afterAll(() => inside.stop());
 
-it('sees nothing of a sandbox that runs beside it', async () => {
-  const key = 0x5b0c5;
-  // A leaves marks wherever two sandboxes could meet, and cleans up what would outlive a failure of this test.
-  const a = runProbe(
-    inside.box,
-    'python',
-    `
-for path in ("/tmp/mark-a", "/dev/shm/mark-a", "/sandbox/mark-a"): open(path, "w").write("a")
+throughEveryDoor(inside, (door) => {
+  it('sees nothing of a sandbox that runs beside it', async () => {
+    const key = 0x5b0c5;
+    // The neighbour leaves marks wherever two sandboxes could meet, and cleans up what would outlive a failure of this test.
+    const neighbour = door.neighbour.run(
+      'python',
+      `
+for path in ("/tmp/mark-a", "/dev/shm/mark-a", "${door.home}/mark-a"): open(path, "w").write("a")
 server = socket.socket(socket.AF_UNIX); server.bind("\\0mark-a"); server.listen()
-listener = socket.socket(); listener.bind(("127.0.0.1", 39007)); listener.listen()
+listener = socket.socket(); listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); listener.bind(("127.0.0.1", 39007)); listener.listen()
 segment = libc.shmget(${key}, 4096, 0o1666)
 queue = libc.mq_open(b"/mark-a", 0o102, 0o666, None) if hasattr(libc, "mq_open") else -1
 time.sleep(1.2)
 libc.shmctl(segment, 0, None)
 answer(segment >= 0)`,
-    {},
-    keys.a,
-  );
-  await new Promise((resolve) => setTimeout(resolve, 400));
-  const b = await runProbe(
-    inside.box,
-    'python',
-    `
+    );
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    const { output } = await door.run(
+      'python',
+      `
 answer({
-  "files": [attempt(os.stat, folder + "/mark-a") for folder in ("/tmp", "/dev/shm", "/sandbox")],
+  "files": [attempt(os.stat, folder + "/mark-a") for folder in ("/tmp", "/dev/shm", "${door.home}")],
   "abstract": attempt(socket.socket(socket.AF_UNIX).connect, "\\0mark-a"),
   "port": attempt(socket.socket().connect, ("127.0.0.1", 39007)),
   "shared memory": syscall(${callNumber('shmget')}, ${key}, 4096, 0),
   "queue": syscall(${callNumber('mq_open')}, b"mark-a", 2),
   "processes": len([name for name in os.listdir("/proc") if name.isdigit()]),
 })`,
-    {},
-    keys.b,
-  );
-  expect(b.output).toEqual({
-    files: ['ENOENT', 'ENOENT', 'ENOENT'],
-    abstract: 'ECONNREFUSED',
-    port: 'ECONNREFUSED',
-    'shared memory': 'ENOENT',
-    queue: 'ENOENT',
-    processes: 2,
+    );
+    expect(output).toEqual({
+      files: ['ENOENT', 'ENOENT', 'ENOENT'],
+      abstract: 'ECONNREFUSED',
+      port: 'ECONNREFUSED',
+      'shared memory': 'ENOENT',
+      queue: 'ENOENT',
+      processes: 2,
+    });
+    expect((await neighbour).output).toBe(true);
   });
-  expect((await a).output).toBe(true);
 });
 
 it('answers another tenant as if nothing were there', async () => {

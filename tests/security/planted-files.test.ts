@@ -2,18 +2,16 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Inside, openInside, slowestAnswer } from './inside.ts';
+import { slowestAnswer, useInside } from './inside.ts';
 
-let inside: Inside;
+const inside = useInside();
 let folder: string;
 beforeAll(async () => {
-  inside = await openInside();
   folder = mkdtempSync(join(tmpdir(), 'skillbox-planted-'));
   writeFileSync(join(folder, 'host'), 'of the host', { mode: 0o644 });
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true });
-  await inside.stop();
 });
 
 const plant: Record<string, (path: string) => string> = {

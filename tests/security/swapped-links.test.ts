@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { bashRequest, hostProcesses, type Inside, openInside } from './inside.ts';
+import { expect, it } from 'vitest';
+import { bashRequest, hostProcesses, useInside } from './inside.ts';
 
-let inside: Inside;
-beforeAll(async () => {
-  inside = await openInside();
-});
-afterAll(() => inside.stop());
+const inside = useInside();
 
 /** Leaves a child that is in no group of the program, and goes on with this after the program has ended. */
 const daemon = (work: string): string => `

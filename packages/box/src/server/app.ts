@@ -12,6 +12,7 @@ import { type Command, type CommandContext, Reply, type StreamEvent } from '../c
 import { commands } from '../commands/registry.ts';
 import { checkLink } from '../executions/links.ts';
 import { authenticate, nobody, requireScope } from './auth.ts';
+import { dropRest } from './body.ts';
 import { docsPage } from './docs-page.ts';
 import { mountE2b } from './e2b/routes.ts';
 import { orElsewhere } from './elsewhere.ts';
@@ -109,7 +110,7 @@ async function answer(box: Box, c: AppContext, route: string, handle: (requestId
     if (status === 429) box.metrics.refused.inc({ reason: body.error });
     response = new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json', ...headers } });
     // What was not read of a refused body would be taken for the next request.
-    if (!c.env.incoming.complete) response.headers.set('Connection', 'close');
+    if (!(await dropRest(c.env.incoming))) response.headers.set('Connection', 'close');
   }
   response.headers.set('X-Request-ID', requestId);
   response.headers.set('X-Content-Type-Options', 'nosniff');

@@ -31,6 +31,32 @@ const bodies = new WeakMap<IncomingMessage, Buffer>();
 /** What was read of a request as JSON, for whoever has to send it on. */
 export const bodyOf = (request: IncomingMessage): Buffer | undefined => bodies.get(request);
 
+/** How much of a refused body is read after all, and for how long. */
+const restBytes = 2 ** 20;
+const restMs = 1000;
+
+/**
+ * Whether the connection can carry another request. The rest of a small body that was refused is read and dropped: closing a
+ * connection on bytes that nobody read resets it, and the answer may be lost with it.
+ */
+export function dropRest(request: IncomingMessage): Promise<boolean> {
+  if (request.complete || request.destroyed) return Promise.resolve(request.complete);
+  return new Promise((resolve) => {
+    let left = restBytes;
+    const done = (): void => {
+      clearTimeout(timer);
+      request.off('data', take).off('end', done).off('close', done);
+      resolve(request.complete);
+    };
+    const take = (chunk: Buffer): void => {
+      left -= chunk.length;
+      if (left < 0) done();
+    };
+    const timer = setTimeout(done, restMs);
+    request.on('data', take).on('end', done).on('close', done).resume();
+  });
+}
+
 /** An absent body is an empty object. */
 export async function readJsonBody(request: IncomingMessage, limit: number): Promise<Record<string, unknown>> {
   const bytes = await readBytes(request, limit);

@@ -5,6 +5,7 @@ import { BoxError } from '@skillbox/protocol';
 import type { Context } from 'hono';
 import type { Box } from '../../box.ts';
 import type { Logger } from '../../observe/log.ts';
+import { dropRest } from '../body.ts';
 
 /** A status that only this protocol knows. */
 export class E2bError extends Error {
@@ -30,7 +31,7 @@ export async function answer(
     response = errorResponse(error, box.log);
     if (response.status === 429) box.metrics.refused.inc({ reason: 'rate_limited' });
     // What was not read of a refused body would be taken for the next request.
-    if (!c.env.incoming.complete) response.headers.set('Connection', 'close');
+    if (!(await dropRest(c.env.incoming))) response.headers.set('Connection', 'close');
   }
   response.headers.set('X-Content-Type-Options', 'nosniff');
   const ms = performance.now() - started;

@@ -21,15 +21,19 @@ export async function* readParts(body: AsyncIterable<Buffer>, contentType: strin
   const source = new Source(body);
   // The first boundary has no line before it; with one, all are alike.
   source.unread(newline);
-  await drain(source.until(delimiter, maxHeadBytes));
-  for (;;) {
-    if ((await source.take(2)).toString('latin1') === '--') return;
-    // What was taken ends the boundary's line; a head without lines would begin with the blank one.
-    source.unread(newline);
-    const head = parseHead(Buffer.concat(await collect(source.until(blankLine, maxHeadBytes))).toString('utf8'));
-    const pieces = source.until(delimiter);
-    yield { ...head, content: Readable.from(pieces, { objectMode: false }) };
-    await drain(pieces);
+  try {
+    await drain(source.until(delimiter, maxHeadBytes));
+    for (;;) {
+      if ((await source.take(2)).toString('latin1') === '--') return await source.finish(maxHeadBytes);
+      // What was taken ends the boundary's line; a head without lines would begin with the blank one.
+      source.unread(newline);
+      const head = parseHead(Buffer.concat(await collect(source.until(blankLine, maxHeadBytes))).toString('utf8'));
+      const pieces = source.until(delimiter);
+      yield { ...head, content: Readable.from(pieces, { objectMode: false }) };
+      await drain(pieces);
+    }
+  } finally {
+    source.close();
   }
 }
 
@@ -67,6 +71,21 @@ class Source {
       if (at >= 0) return;
       await this.#more();
     }
+  }
+
+  /** What follows the last boundary means nothing, but a body that is not read to its end costs the connection. */
+  async finish(limit: number): Promise<void> {
+    for (let seen = this.#held.length; seen <= limit; ) {
+      const { done, value } = await this.#pieces.next();
+      if (done) return;
+      seen += value.length;
+    }
+    throw malformed('too much follows the last part');
+  }
+
+  /** Lets go of the body; nobody waits for what it still has to say. */
+  close(): void {
+    this.#pieces.return?.().catch(() => undefined);
   }
 
   async #more(): Promise<void> {

@@ -96,6 +96,7 @@ export function livingOrders(input: LivingOrderInput): Buffer {
     ...['overlay', 'home', 'disk/upper', 'disk/work', ...names, '.'],
     ...limitWords({
       ...baseLimits(limits.openFiles),
+      fsize: limits.diskBytes,
       ...(ids.kind === 'self' ? {} : { nproc: limits.processes + (channel ? 5 : 4) }),
       ...(input.cgroup.memory ? {} : { data: limits.memoryBytes }),
     }),
