@@ -35,7 +35,7 @@ const classes: Record<string, SdkClass> = {
 };
 
 /** Answered with an error that says so, which a test shows. */
-const refused = ['Sandbox.updateNetwork', 'sandbox.updateNetwork'];
+const refused: readonly string[] = [];
 
 /** Why no test calls it. */
 const reasons: Record<string, string> = {
@@ -80,7 +80,7 @@ What it makes are [sandboxes](architecture.md) of the box like any others: \`ski
 - **Pause** keeps the disk, not the memory: programs end, files stay. Connecting wakes the sandbox; until then it answers as one that does not run. What the box itself put to rest because nobody used it wakes with the next call.
 - **A restart of the box** ends no program: \`commands.connect\` joins one that runs, and, once, one that ended while nobody listened, with all that is kept of its output and its exit code.
 - **Users**: everything belongs to \`user\`, whose home is \`/home/user\`; there is no \`root\`. The rest of the file system, except \`/tmp\`, is read-only.
-- **Network** is the template's: \`network\` at creation and \`updateNetwork\` are refused with 501, not ignored. So are \`mcp\`, \`volumeMounts\` and metadata of files.
+- **Network** is the template's, which may be [none, or a list](network.md). \`allowOut\` at creation and in \`updateNetwork\` chooses hosts within that list, \`allowInternetAccess: false\` or \`denyOut: ['0.0.0.0/0']\` none; without them it is the template's. Ranges, other denials, \`rules\`, \`egressProxy\`, \`maskRequestHost\` and \`httpsPorts\` are refused with 501, not ignored. So are \`mcp\`, \`volumeMounts\` and metadata of files.
 - **Ports**: \`getHost(port)\` gives \`<port>-<sandbox>.<domain>\` where \`SKILLBOX_PREVIEW_DOMAIN\` names a wildcard domain that leads to the box. Without one a server inside is at \`<box>/preview/<sandbox>/<port>/\`, with the key as \`Authorization: Bearer\`.
 - **A fork or snapshot** is of the disk.
 - **Signed addresses** lead to \`<box>/files\`: the SDK drops the path of \`E2B_SANDBOX_URL\` from them.

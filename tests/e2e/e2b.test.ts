@@ -1,6 +1,8 @@
 /** E2B's own SDK, unmodified, against a box: sandboxes, their lives, who may use them. */
 
 import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { AuthenticationError, RateLimitError, Sandbox, SandboxNotFoundError, TimeoutError } from 'e2b';
@@ -8,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
 import { e2bEnv, useE2bBox } from './e2b-box.ts';
 
-const held = useE2bBox({ SKILLBOX_PREVIEW_DOMAIN: 'box.example' });
+const held = useE2bBox({ SKILLBOX_PREVIEW_DOMAIN: 'box.example', SKILLBOX_EGRESS_PRIVATE: '127.0.0.0/8' });
 const run = promisify(execFile);
 
 describe('a sandbox', () => {
@@ -140,13 +142,44 @@ describe('a sandbox', () => {
     expect(await Sandbox.deleteSnapshot(named.snapshotId)).toBe(true);
   });
 
+  it('reaches the hosts of its template, and fewer when told so', async () => {
+    const server = createServer((_, response) => response.end('hello'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const allow = [`127.0.0.1:${port}`, 'example.com'];
+    await held.box.json('/v1/templates/e2b-net', { method: 'PUT', body: { network: { mode: 'allow', allow } } });
+    const apiKey = await held.box.newKey('e2b-net', ['sandboxes:read', 'sandboxes:use']);
+    const look = async (sandbox: Sandbox): Promise<string> => {
+      const { stdout } = await sandbox.commands.run(`curl -s -o /dev/null -w '%{http_code}' --noproxy '' http://127.0.0.1:${port}/`);
+      return stdout;
+    };
+    const sandbox = await Sandbox.create('e2b-net', { apiKey });
+    expect(await look(sandbox)).toBe('200');
+    expect(await sandbox.getInfo()).toMatchObject({ allowInternetAccess: true, network: { allowOut: allow } });
+    await sandbox.updateNetwork({ allowOut: ['example.com'], denyOut: ({ allTraffic }) => [allTraffic] });
+    expect(await look(sandbox)).toBe('403');
+    await Sandbox.updateNetwork(sandbox.sandboxId, {}, { apiKey });
+    expect(await look(sandbox)).toBe('200');
+    await sandbox.updateNetwork({ allowInternetAccess: false });
+    expect(await look(sandbox)).toBe('403');
+    await expect(sandbox.updateNetwork({ allowOut: ['elsewhere.test'] })).rejects.toThrow(/403/);
+    await sandbox.kill();
+    const closed = await Sandbox.create('e2b-net', { apiKey, allowInternetAccess: false });
+    expect(await look(closed)).toBe('403');
+    await closed.kill();
+    await expect(Sandbox.create('e2b-net', { apiKey, network: { allowOut: ['elsewhere.test'] } })).rejects.toThrow(/403/);
+    server.close();
+  });
+
   it('says clearly what this box does not do', async () => {
     await expect(Sandbox.create('no-such-template')).rejects.toThrow(/404/);
-    await expect(Sandbox.create({ network: { allowOut: ['example.com'] } })).rejects.toThrow(/501.*network\.allowOut/);
+    await expect(Sandbox.create({ network: { allowOut: ['10.0.0.0/8'] } })).rejects.toThrow(/501.*network\.allowOut/);
+    await expect(Sandbox.create({ network: { denyOut: ['example.com'] } })).rejects.toThrow(/501.*network\.denyOut/);
+    await expect(Sandbox.create({ network: { httpsPorts: [443] } })).rejects.toThrow(/501.*network\.httpsPorts/);
     await expect(Sandbox.create({ timeoutMs: 10 ** 10 })).rejects.toThrow(/400/);
     const sandbox = await Sandbox.create();
-    await expect(sandbox.updateNetwork({ allowOut: [] })).rejects.toThrow(/501/);
-    await expect(Sandbox.updateNetwork(sandbox.sandboxId, { allowOut: [] })).rejects.toThrow(/501/);
+    await expect(sandbox.updateNetwork({ egressProxy: { address: 'proxy.example:1080' } })).rejects.toThrow(/501/);
+    await expect(Sandbox.updateNetwork(sandbox.sandboxId, { allowOut: ['example.com'] })).rejects.toThrow(/409/);
     await expect(sandbox.commands.run('id', { user: 'root' })).rejects.toThrow(/no user root/);
     await sandbox.kill();
   });

@@ -129,11 +129,13 @@ export const sandboxCommands = [
     name: 'sandbox.network',
     summary: 'Change what a sandbox reaches, while it lives',
     description:
-      'Replaces the list. Within what its template allows; administrators go beyond it. Holds for the next request, and what is under way and no longer allowed is cut.',
+      'Replaces the list; without one it is the template’s again. Within what its template allows; administrators go beyond it. Holds for the next request, and what is under way and no longer allowed is cut.',
     scope: 'sandboxes:use',
     effect: 'change',
     input: one.extend({
-      mode: networkChoice.shape.mode.default('allow'),
+      mode: networkChoice.shape.mode
+        .optional()
+        .describe('none, or allow: what the list names. Default: allow with a list, else as the template has it'),
       allow: networkChoice.shape.allow.describe('Hosts, such as example.com or *.example.com:8443; default: what the template allows'),
     }),
     output: { kind: 'json', schema: sandbox },
@@ -143,7 +145,10 @@ export const sandboxCommands = [
       args: ['id'],
       examples: ["skillbox sandbox network ID --allow pypi.org --allow '*.pythonhosted.org'", 'skillbox sandbox network ID --mode none'],
     },
-    run: ({ box, caller }, { id, mode, allow }) => box.sandboxes.setNetwork(caller, id, { mode, ...(allow && { allow }) }),
+    run({ box, caller }, { id, mode, allow }) {
+      const choice = mode || allow ? { mode: mode ?? ('allow' as const), ...(allow && { allow }) } : undefined;
+      return box.sandboxes.setNetwork(caller, id, choice);
+    },
   }),
 
   command({

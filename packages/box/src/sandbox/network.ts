@@ -39,8 +39,9 @@ export function chosenNetwork(caller: Caller, template: Template, choice: Networ
 }
 
 /** For one that lives. */
-export function changedNetwork(caller: Caller, row: SandboxRow, choice: NetworkChoice): Network {
+export function changedNetwork(caller: Caller, row: SandboxRow, choice: NetworkChoice | undefined): Network {
   const { channel } = networkOf(row);
+  if (!choice) return { ...networkOf({ ...row, network: null }), channel };
   const { mode, allow } = checkChoice(caller, templateIn(row), choice);
   if (channel || mode === 'none') return { mode, allow, channel };
   throw new BoxError('invalid_state', `The sandbox ${row.id} was made without a way out, which cannot be added while it lives.`, {

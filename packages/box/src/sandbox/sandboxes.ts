@@ -19,8 +19,8 @@ export interface Sandboxes {
   recreate(caller: Caller, id: string): Promise<Sandbox>;
   /** It ends that long from now; at most the template's maximum after its creation. */
   setTtl(caller: Caller, id: string, ttlMs: number): Promise<Sandbox>;
-  /** Within what its template allows; administrators go beyond it. What is under way and no longer allowed is cut. */
-  setNetwork(caller: Caller, id: string, choice: NetworkChoice): Promise<Sandbox>;
+  /** Within what its template allows; administrators go beyond it. Without a choice it is the template's again. What is no longer allowed is cut. */
+  setNetwork(caller: Caller, id: string, choice: NetworkChoice | undefined): Promise<Sandbox>;
   pause(caller: Caller, id: string): Promise<Sandbox>;
   resume(caller: Caller, id: string): Promise<Sandbox>;
   snapshot(caller: Caller, id: string, name?: string): Promise<Snapshot>;

@@ -21,7 +21,7 @@ export function targetOf(request: IncomingMessage): Target {
   const { url = '' } = request;
   const hosts = valuesOf(request, 'host');
   if (hosts.length > 1) throw new Refusal('malformed', 'There is more than one Host header.');
-  if (request.httpVersionMajor !== 1) throw new Refusal('malformed', 'This proxy speaks HTTP/1.0 and HTTP/1.1.');
+  if (request.httpVersionMajor !== 1) throw new Refusal('malformed', 'This proxy speaks versions 1.0 and 1.1 of HTTP.');
   checkFraming(request);
   if (url.startsWith('/')) {
     if (internalAuthorities.has((hosts[0] ?? '').toLowerCase())) return { kind: 'internal', path: url };

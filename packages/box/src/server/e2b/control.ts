@@ -7,6 +7,7 @@ import type { Caller } from '../../access/caller.ts';
 import { callerOf } from './access.ts';
 import { E2bError, json, noContent } from './answer.ts';
 import { parseMetadataFilter } from './metadata-filter.ts';
+import { networkBody, networkFields, toNetworkChoice } from './network.ts';
 import { type Call, check, type Route, readBody } from './route.ts';
 import { toConnection, toDetail, toListed } from './shapes.ts';
 
@@ -74,8 +75,10 @@ export const controlRoutes: readonly Route[] = [
     method: 'PUT',
     path: '/sandboxes/:id/network',
     async run(call) {
-      await owned(call);
-      throw new E2bError(501, 'The network of a sandbox is its template’s on this box, and is not changed by its user.');
+      const { caller, sandbox } = await owned(call);
+      const body = await readBody(call, networkBody);
+      await call.box.sandboxes.setNetwork(caller, sandbox.id, toNetworkChoice(body, body.allow_internet_access));
+      return noContent();
     },
   },
 ];
@@ -86,7 +89,8 @@ const createBody = z.object({
   metadata: z.record(z.string(), z.string()).nullish(),
   envVars: z.record(z.string(), z.string()).nullish(),
   autoPause: z.boolean().nullish(),
-  network: z.looseObject({}).nullish(),
+  network: networkFields.nullish(),
+  allow_internet_access: z.boolean().nullish(),
   mcp: z.unknown().optional(),
   volumeMounts: z.array(z.unknown()).nullish(),
 });
@@ -96,27 +100,23 @@ async function create(call: Call): Promise<Response> {
   const caller = await callerOf(box, call.request, 'sandboxes:use');
   const body = await readBody(call, createBody);
   refuseWhatIsMissing(body);
+  const network = toNetworkChoice(body.network, body.allow_internet_access);
   const request = check(createSandbox, {
     ...(await originOf(call, caller, body.templateID)),
     ttl: body.timeout || defaultTimeoutS,
     labels: body.metadata ?? {},
     env: body.envVars ?? {},
     on_expiry: body.autoPause ? 'pause' : 'destroy',
+    ...(network && { network }),
   } satisfies z.input<typeof createSandbox>);
   return json(toConnection(box, await box.sandboxes.create(caller, request)), 201);
 }
 
 /** Silence would leave the caller believing in walls and folders that are not there. */
-function refuseWhatIsMissing({ mcp, network, volumeMounts }: z.output<typeof createBody>): void {
-  const asked = [
-    ...(mcp ? ['mcp'] : []),
-    ...(volumeMounts?.length ? ['volumeMounts'] : []),
-    ...Object.entries(network ?? {}).flatMap(([name, value]) => (isSet(value) && name !== 'allowPublicTraffic' ? [`network.${name}`] : [])),
-  ];
+function refuseWhatIsMissing({ mcp, volumeMounts }: z.output<typeof createBody>): void {
+  const asked = [...(mcp ? ['mcp'] : []), ...(volumeMounts?.length ? ['volumeMounts'] : [])];
   if (asked.length > 0) throw new E2bError(501, `This box does not take ${asked.join(', ')} from a create: the template decides.`);
 }
-
-const isSet = (value: unknown): boolean => value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 
 /** A template's name, or the id or name of a snapshot. */
 async function originOf({ box }: Call, caller: Caller, name: string): Promise<Pick<CreateSandbox, 'template' | 'snapshot'>> {

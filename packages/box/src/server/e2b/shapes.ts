@@ -3,6 +3,7 @@
 import type { Sandbox, Snapshot } from '@skillbox/protocol';
 import type { Box } from '../../box.ts';
 import { tokenOf } from './access.ts';
+import { toNetworkInfo } from './network.ts';
 
 /** What the SDK may ask of the data plane follows from it. */
 const envdVersion = '0.6.4';
@@ -37,6 +38,7 @@ export function toDetail(box: Box, sandbox: Sandbox): unknown {
     envdAccessToken: tokenOf(box.secrets, sandbox.tenant, sandbox.id),
     domain: box.config.previewDomain ?? null,
     allowInternetAccess: sandbox.network !== 'none',
+    network: toNetworkInfo(sandbox),
     lifecycle: { onTimeout: sandbox.on_expiry === 'pause' ? 'pause' : 'kill', autoResume: false },
   };
 }
