@@ -26,7 +26,7 @@ const edit =
 const command = edit(`${provider}/command.ts`);
 const shared = 'packages/box/src/sandbox/providers/guest';
 const seccomp = edit(`${shared}/seccomp.ts`);
-const runOnce = edit(`${provider}/run-once.ts`);
+const runOnce = edit(`${shared}/run-once.ts`);
 const channel = edit(`${shared}/channel.ts`);
 const cgroup = edit(`${provider}/cgroup.ts`);
 const launcher = edit(`${provider}/launcher.ts`);
@@ -34,6 +34,7 @@ const uids = edit(`${provider}/uids.ts`);
 const launch = edit('packages/box/native/launch.c');
 const guest = edit('packages/box/native/guest-once.c');
 const guestMain = edit('packages/box/native/guest.c');
+const imageRuns = edit('packages/box/src/sandbox/providers/docker/image-runs.ts');
 const env = edit('packages/box/src/env-names.ts');
 const records = edit('packages/box/src/executions/records.ts');
 const warmPython = edit('packages/box/native/warm/python/sitecustomize.py');
@@ -79,8 +80,8 @@ const warm: Mutant[] = [
     'warm',
     'what stands ready holds nothing of a job that was before it',
     bubblewrap(
-      'const standing = await prepare(launched, orders, waiterOf(shape.argv, recipe));',
-      'const standing = await prepare(launched, orders, waiterOf(shape.argv, { ...recipe, env: { ...recipe.env, ...(shape as RunRequest).env } }));',
+      'const standing = await prepare(oneShot(launched), waiterOf(shape.argv, recipe));',
+      'const standing = await prepare(oneShot(launched), waiterOf(shape.argv, { ...recipe, env: { ...recipe.env, ...(shape as RunRequest).env } }));',
     ),
     bubblewrap('makeReady({ argv, limits, skillFolder }, warm)', 'makeReady(request, warm)'),
   ),
@@ -659,7 +660,7 @@ const host: Mutant[] = [
     'host: a closed channel',
     'hostile-guest',
     'is ended when it closes the channel and lives on',
-    runOnce('    killAll();\n    await launched.ended;', '    await launched.ended;'),
+    runOnce('    killAll();\n    const { said, killed }', '    const { said, killed }'),
   ),
   mutant(
     'host: a file that breaks off',
@@ -675,6 +676,27 @@ const host: Mutant[] = [
       "if (tenant !== undefined) query = query.where('tenant', '=', tenant);\n      return query.executeTakeFirst();",
       'return query.executeTakeFirst();',
     ),
+  ),
+];
+
+const images: readonly Mutant[] = [
+  mutant(
+    'images: scripts that cannot be written',
+    'docker-runs',
+    'is to the engine exactly this',
+    imageRuns("Target: '/sandbox/scripts', ReadOnly: true", "Target: '/sandbox/scripts'"),
+  ),
+  mutant(
+    'images: nothing is executed from the work area',
+    'docker-runs',
+    'cannot write its scripts or its root, run what it wrote, reach a network or the way to its guest',
+    imageRuns('`rw,noexec,nosuid,nodev,size=', '`rw,exec,nosuid,nodev,size='),
+  ),
+  mutant(
+    'images: the folder of the socket is shut',
+    'docker-runs',
+    'cannot write its scripts or its root, run what it wrote, reach a network or the way to its guest',
+    imageRuns('      chmodSync(folder, 0o700);\n    }\n    const', '    }\n    const'),
   ),
 ];
 
@@ -695,4 +717,5 @@ export const mutants: readonly Mutant[] = [
   ...collection,
   ...host,
   ...egressMutants,
+  ...images,
 ];

@@ -14,7 +14,7 @@ import type { EngineAddress } from '../../packages/box/src/sandbox/providers/doc
 import { createDocker, type DockerOptions } from '../../packages/box/src/sandbox/providers/docker/provider.ts';
 import { seccompProfile } from '../../packages/box/src/sandbox/providers/docker/seccomp-profile.ts';
 import { type Architecture, syscalls } from '../../packages/box/src/sandbox/providers/guest/syscalls.ts';
-import { dockerIsInstalled, startDocker, type TestDocker } from '../support/docker.ts';
+import { dockerIsInstalled, startDocker, type TestDocker, whatIsSet } from '../support/docker.ts';
 
 const limits = { memoryBytes: 128 * 2 ** 20, cpu: 1, processes: 32, openFiles: 512, diskBytes: 2 ** 28, tmpBytes: 2 ** 24 };
 const owner = `hardening-${process.pid}`;
@@ -286,13 +286,6 @@ libc = ctypes.CDLL(None, use_errno=True)
 done = ${call}
 raise SystemExit(1 if done < 0 and ctypes.get_errno() in (1, 13, 38) else 0)
 '`;
-}
-
-/** Without what is empty: engines of different age name different defaults. */
-function whatIsSet(given: object): Record<string, unknown> {
-  const isEmpty = (value: unknown): boolean =>
-    !value || (Array.isArray(value) ? value.every((one) => !one) : typeof value === 'object' && Object.keys(value).length === 0);
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => !isEmpty(value)));
 }
 
 async function startProxy(socketPath: string) {

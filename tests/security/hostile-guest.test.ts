@@ -1,14 +1,12 @@
 /** What the host does when pid 1 itself is the attacker: the channel speaks whatever it likes. */
 
-import type { ChildProcess } from 'node:child_process';
 import { Duplex, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunLimits, RunResult } from '../../packages/box/src/sandbox/provider.ts';
-import type { Launched } from '../../packages/box/src/sandbox/providers/bubblewrap/launcher.ts';
-import { runOnce } from '../../packages/box/src/sandbox/providers/bubblewrap/run-once.ts';
 import { encodeFrame } from '../../packages/box/src/sandbox/providers/guest/channel.ts';
+import { type OneShot, runOnce } from '../../packages/box/src/sandbox/providers/guest/run-once.ts';
 
 const limits: RunLimits = {
   timeoutMs: 300,
@@ -226,22 +224,15 @@ async function speak(frames: readonly Buffer[], { close = false } = {}): Promise
     end();
     return true;
   };
-  const launched: Launched = {
-    process: { kill } as unknown as ChildProcess,
+  const sandbox: OneShot = {
     channel,
-    cgroup: {
-      joinFiles: [],
-      limit: () => undefined,
-      readPeakMemory: () => 0,
-      readOutOfMemoryKills: () => 0,
-      readMemory: () => 0,
-      readCpuMs: () => 0,
-      processes: () => [],
-      remove: async () => true,
+    kill: () => void kill(),
+    ranOutOfMemory: () => false,
+    peakMemory: () => 0,
+    async gone() {
+      await ended;
+      return { said: '', killed: false };
     },
-    diagnostics: () => '',
-    ended,
-    dispose: async () => true,
   };
   const request = {
     id: 'hostile',
@@ -262,7 +253,7 @@ async function speak(frames: readonly Buffer[], { close = false } = {}): Promise
     },
   };
   try {
-    return { result: await runOnce(launched, Buffer.alloc(0), request), artifacts, logs, killed };
+    return { result: await runOnce(sandbox, request), artifacts, logs, killed };
   } catch (error) {
     return { error, artifacts, logs, killed };
   }

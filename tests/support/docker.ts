@@ -122,3 +122,10 @@ function librariesOf(files: readonly string[]): string[] {
   const said = execFileSync('sh', ['-c', 'ldd "$@" 2>/dev/null || true', 'ldd', ...files], { encoding: 'utf8', maxBuffer: 2 ** 24 });
   return [...new Set([...said.matchAll(/(?:=> |^\s+)(\/\S+) \(/gm)].map(([, path = '']) => path))];
 }
+
+/** Without what is empty: engines of different age name different defaults. */
+export function whatIsSet(given: object): Record<string, unknown> {
+  const isEmpty = (value: unknown): boolean =>
+    !value || (Array.isArray(value) ? value.every((one) => !one) : typeof value === 'object' && Object.keys(value).length === 0);
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => !isEmpty(value)));
+}

@@ -2,7 +2,8 @@
  * A one-shot run: files in, one program, everything ended, files out.
  *
  *   host -> guest
- *     F  u32 mode, path, bytes      make a file (and its folders)      A  path, bytes   append to it
+ *     F  u32 mode, path, bytes      make a file (and its folders; only those when the path ends with /)
+ *     A  path, bytes                append to it
  *     X  u64 log cap, u32 argc, argv…, u32 envc, env…, cwd              start a program; stdin is empty
  *     P  u32 argc, argv…, u32 envc, env…, cwd                           start one ahead of its job: descriptor 3 is its line to us
  *     G  u64 log cap, u32 envc, env…                                    the job of the one that waits; from here on it is as with X
@@ -79,6 +80,7 @@ static void make_file(uint32_t id, struct reader r) {
   char *path = get_string(&r);
   if (r.bad) { errno = 0; complain(CHANNEL, id, "bad file request"); return; }
   make_parents(path);
+  if (*path && path[strlen(path) - 1] == '/') return;
   int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (fd < 0) { complain(CHANNEL, id, "cannot make %s", path); return; }
   write_bytes(id, path, fd, &r);

@@ -6,7 +6,8 @@
  * or descriptors (not dumpable), and the host bounds every frame.
  *
  * Descriptor 3 is a connected socket for a one-shot run, a listening one for a living sandbox. Where no descriptor can be
- * handed in (a container engine starts it), `guest --listen PATH` makes the listening socket itself. Frames both ways:
+ * handed in (a container engine starts it), `guest --listen PATH` makes the listening socket itself, and `guest --once PATH`
+ * takes the first who comes there for a one-shot run. Frames both ways:
  * u32 length of payload, u8 type, u32 id, payload; integers little-endian, strings end with NUL. The requests are
  * described where they are served: guest-once.c, guest-programs.c, guest-files.c.
  */
@@ -15,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -138,7 +140,8 @@ static void become(char **argv, char **env, const char *cwd, int in, int out, in
   if (line == 3) fcntl(3, F_SETFD, 0);
   close_from(line < 0 ? 3 : 4);
   if (chdir(cwd) != 0) { dprintf(2, "cannot enter %s: %s\n", cwd, strerror(errno)); _exit(126); }
-  execve(argv[0], argv, env);
+  if (strchr(argv[0], '/')) execve(argv[0], argv, env);
+  else { environ = env; execvp(argv[0], argv); } /* a bare name is found by the program's own PATH */
   dprintf(2, "cannot start %s: %s\n", argv[0], strerror(errno));
   _exit(errno == ENOENT ? 127 : 126);
 }
@@ -165,11 +168,20 @@ static void listen_at(const char *path) {
   close(fd);
 }
 
+/* One connection, and no other. A host that never comes has died: nobody would end this sandbox. */
+static void accept_only(void) {
+  struct pollfd coming = {CHANNEL, POLLIN, 0};
+  int fd = poll(&coming, 1, 60 * 1000) > 0 ? accept(CHANNEL, NULL, NULL) : -1;
+  if (fd < 0 || dup2(fd, CHANNEL) < 0) _exit(1);
+  close(fd);
+}
+
 int main(int argc, char **argv) {
   int listening = 0;
   socklen_t size = sizeof listening;
   prctl(PR_SET_DUMPABLE, 0);
   if (argc == 3 && !strcmp(argv[1], "--listen")) listen_at(argv[2]);
+  if (argc == 3 && !strcmp(argv[1], "--once")) { listen_at(argv[2]); accept_only(); }
   fcntl(CHANNEL, F_SETFD, FD_CLOEXEC);
   fcntl(CHANNEL, F_SETFL, fcntl(CHANNEL, F_GETFL) & ~O_NONBLOCK);
   umask(022);

@@ -27,7 +27,7 @@ import { createSandboxes } from './sandbox/create-sandboxes.ts';
 import { createEgress } from './sandbox/egress/egress.ts';
 import type { Provider } from './sandbox/provider.ts';
 import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
-import { configuredProviders } from './sandbox/providers/configured.ts';
+import { configuredImages, configuredProviders } from './sandbox/providers/configured.ts';
 import type { Sandboxes } from './sandbox/sandboxes.ts';
 import { toTemplate } from './sandbox/template-definition.ts';
 import { createTemplates, type Templates } from './sandbox/templates.ts';
@@ -127,7 +127,26 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const records = createRecords(database, blobs, events);
   const spoolFolder = folder('run', 'spool');
   mkdirSync(spoolFolder, { recursive: true, mode: 0o700 });
-  const parts = { blobs, cache, catalog, config, database, host, log, metrics, provider, records, secrets, slots, spoolFolder, tenants };
+  const images = configuredImages(config, host, log);
+  // An engine that is away now is asked again before the first run in it.
+  await images?.sweep().catch((error: Error) => log.warn({ err: error }, 'what runs in images left behind could not be looked for'));
+  const parts = {
+    blobs,
+    cache,
+    catalog,
+    config,
+    database,
+    host,
+    images,
+    log,
+    metrics,
+    provider,
+    records,
+    secrets,
+    slots,
+    spoolFolder,
+    tenants,
+  };
   const executions = createExecutions(parts);
   const templates = createTemplates(
     database,
@@ -231,6 +250,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       await egress.stop();
       await heartbeat?.stop();
       for (const one of configured) await one.close();
+      await images?.close();
       await provider.close();
       await store.close();
       lock.release();

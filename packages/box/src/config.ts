@@ -125,7 +125,7 @@ export const settings = {
   imageAllowlist: setting(
     'SKILLBOX_IMAGE_ALLOWLIST',
     z.string().default(''),
-    'Images that sandboxes by docker may be made of, with commas between them; empty denies all.',
+    'Images that sandboxes by docker may be made of and skills may run in, with commas between them; empty denies all.',
   ),
   dockerRuntime: setting(
     'SKILLBOX_DOCKER_RUNTIME',

@@ -77,7 +77,7 @@ const unwrittenPatienceMs = 10_000;
 const recordGraceMs = 5000;
 
 export function createExecutions(parts: ExecutionsParts): Executions {
-  const { blobs, catalog, config, database, host, log, metrics, provider, records, secrets, slots, tenants } = parts;
+  const { blobs, catalog, config, database, host, images, log, metrics, provider, records, secrets, slots, tenants } = parts;
   const active = new Map<string, Active>();
   const owned = new Set<string>();
   let accepting = false;
@@ -166,8 +166,8 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       }
       if (!accepting) throw new BoxError('unavailable', 'This host takes no new work until it has its lease.', { retryAfter: 1 });
       const skill = await catalog.resolve(caller.tenant, request.skill, request.version);
-      const plan = await planExecution(skill, request, config, provider);
-      requireReady(provider);
+      const plan = await planExecution(skill, request, config, provider, images);
+      if (plan.image === undefined) requireReady(provider);
       await tenants.requireRoom(caller.tenant, 1);
 
       const controller = new AbortController();
@@ -188,7 +188,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
           status: queued ? 'queued' : 'running',
           input: plan.input,
           request: canResume ? await sealRequest(request, blobs, secrets) : null,
-          provider: provider.name,
+          provider: plan.image === undefined ? provider.name : 'docker',
           host,
           actor: encodeActor(caller.actor),
           created_at: now,
@@ -293,7 +293,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
           wait: false,
           ...stored,
         });
-        const plan = await planExecution(skill, request, config, provider);
+        const plan = await planExecution(skill, request, config, provider, images);
         const place = slots.request(row.tenant, { signal: controller.signal, timeoutMs: config.queueTimeout, unbounded: true });
         // Through the queue even when a slot is free: that is where a row becomes running.
         process(row, plan, isWaiting(place) ? place : { slot: Promise.resolve(place) }, controller);

@@ -4,13 +4,15 @@ import { BoxError, type ExecutionRequest, type Language } from '@skillbox/protoc
 import type { Config } from '../config.ts';
 import { checkEnv } from '../env-names.ts';
 import { validateAgainst } from '../json-schema/schema.ts';
-import type { Provider, RunLimits } from '../sandbox/provider.ts';
+import type { ImageRunner, Provider, RunLimits } from '../sandbox/provider.ts';
 import type { Skill } from '../skills/catalog.ts';
 import { parseDuration } from '../units.ts';
 
 export interface Plan {
   readonly skill: Skill;
   readonly lang: Language;
+  /** Full name of the image it runs in; without one it is the host's interpreter. */
+  readonly image?: string;
   readonly argv: readonly string[];
   readonly limits: RunLimits;
   /** JSON text. */
@@ -22,10 +24,16 @@ export interface Plan {
 
 /** Linux takes no single variable longer than 128 KiB; beyond this the file is the way. */
 const longestVariable = 96 * 1024;
-/** Images that mean "an interpreter", which the host has. */
+/** Images that mean "an interpreter", which the host has, unless the operator allows the image itself. */
 const interpreterImage = /^(?:docker\.io\/(?:library\/)?)?(python|node|bash)(?::[\w.-]+)?$/;
 
-export async function planExecution(skill: Skill, request: ExecutionRequest, config: Config, provider: Provider): Promise<Plan> {
+export async function planExecution(
+  skill: Skill,
+  request: ExecutionRequest,
+  config: Config,
+  provider: Provider,
+  images: ImageRunner | undefined,
+): Promise<Plan> {
   const { definition } = skill;
   const { lang, entrypoint } = definition;
   if (definition.mode !== 'executable' || !lang || !entrypoint) {
@@ -37,18 +45,8 @@ export async function planExecution(skill: Skill, request: ExecutionRequest, con
       },
     );
   }
-  if (definition.image && !interpreterImage.test(definition.image)) {
-    throw new BoxError(
-      'image_unsupported',
-      `${skill.name} asks for the image ${definition.image}, which the ${provider.name} provider cannot give.`,
-    );
-  }
-  const interpreter = provider.interpreter(lang);
-  if (!interpreter) {
-    throw new BoxError('sandbox_unavailable', `This host has no ${lang} interpreter a sandbox can use.`, {
-      hint: `Install one in /usr, or name it in skillbox.yaml under sandbox.interpreters.${lang}.`,
-    });
-  }
+  const image = imageOf(skill, images);
+  const interpreter = image === undefined ? interpreterOf(lang, provider) : inImage[lang];
   const env = { ...definition.env, ...request.env };
   checkEnv(env);
   checkFileNames(Object.keys(request.files));
@@ -65,12 +63,34 @@ export async function planExecution(skill: Skill, request: ExecutionRequest, con
   return {
     skill,
     lang,
-    argv: [interpreter.path, `/sandbox/scripts/${entrypoint}`],
+    ...(image !== undefined && { image }),
+    argv: [interpreter, `/sandbox/scripts/${entrypoint}`],
     limits: limitsFor(definition, request, config),
     input: JSON.stringify(input),
     env,
     files: Object.entries(request.files).map(([path, text]) => ({ path, data: Buffer.from(text, 'base64') })),
   };
+}
+
+/** By name, found on PATH: where it lies is the image's matter. */
+const inImage: Record<Language, string> = { python: 'python3', node: 'node', bash: 'bash' };
+
+/** undefined when the host's interpreter is meant. There is no third way: what names another image never runs without it. */
+function imageOf({ name, definition: { image } }: Skill, images: ImageRunner | undefined): string | undefined {
+  if (!image) return undefined;
+  if (interpreterImage.test(image) && !images?.isAllowed(image)) return undefined;
+  if (images) return images.allowed(image);
+  throw new BoxError('image_unsupported', `${name} asks for the image ${image}, and this box has no Docker engine.`, {
+    hint: 'Remove image from SKILL.md, or have the operator set SKILLBOX_DOCKER_HOST and SKILLBOX_IMAGE_ALLOWLIST.',
+  });
+}
+
+function interpreterOf(lang: Language, provider: Provider): string {
+  const interpreter = provider.interpreter(lang);
+  if (interpreter) return interpreter.path;
+  throw new BoxError('sandbox_unavailable', `This host has no ${lang} interpreter a sandbox can use.`, {
+    hint: `Install one in /usr, or name it in skillbox.yaml under sandbox.interpreters.${lang}.`,
+  });
 }
 
 /** What every interpreter is started with. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Artifact, BoxError } from '@skillbox/protocol';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { Provider, RunResult } from '../sandbox/provider.ts';
+import type { ImageRunner, Provider, RunRequest, RunResult } from '../sandbox/provider.ts';
 import type { SkillCache } from '../skills/cache.ts';
 import type { Blobs } from '../store/blobs.ts';
 import type { ExecutionRow } from '../store/tables.ts';
@@ -18,6 +18,8 @@ import { warmRecipe } from './warmth.ts';
 
 export interface RunnerParts {
   readonly provider: Provider;
+  /** For skills that name an image. */
+  readonly images?: ImageRunner | undefined;
   readonly cache: SkillCache;
   readonly blobs: Blobs;
   readonly records: Records;
@@ -79,8 +81,8 @@ async function runToEnd(
   const elapsed = (): number => Math.round(performance.now() - started);
   try {
     const skillFolder = await parts.cache.folder(plan.skill);
-    const warm = warmRecipe(plan, skillFolder);
-    const result = await parts.provider.runOnce({
+    const warm = plan.image === undefined ? warmRecipe(plan, skillFolder) : undefined;
+    const request: RunRequest = {
       id: row.id,
       ...(warm && { warm }),
       skillFolder,
@@ -94,7 +96,8 @@ async function runToEnd(
         const stored = await parts.blobs.put(content, { maxBytes: size });
         files.push({ path, size: stored.size, sha256: stored.digest });
       },
-    });
+    };
+    const result = await runIn(parts, plan, request);
     const durationMs = elapsed();
     noteLosses(result, plan, live);
     const outcome = await outcomeOf(result, plan, signal.reason);
@@ -114,6 +117,12 @@ async function runToEnd(
     const message = error instanceof BoxError ? error.message : 'The box could not run it; the server log has the cause.';
     return { ...bareFinish('failed', { code, message }), durationMs: elapsed() };
   }
+}
+
+function runIn({ images, provider }: RunnerParts, { image, skill }: Plan, request: RunRequest): Promise<RunResult> {
+  if (image === undefined) return provider.runOnce(request);
+  if (images) return images.runOnce(request, image);
+  throw new BoxError('image_unsupported', `${skill.name} asks for the image ${image}, and this box has no Docker engine.`);
 }
 
 /** What was left behind is said in the log, where whoever looks for it will look. */

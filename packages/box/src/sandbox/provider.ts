@@ -22,6 +22,18 @@ export interface Provider {
   close(): Promise<void>;
 }
 
+/** Runs skills that name an image; there only where an engine is configured. */
+export interface ImageRunner {
+  isAllowed(image: string): boolean;
+  /** Its full name; throws image_unsupported when the operator does not allow it. */
+  allowed(image: string): string;
+  runOnce(request: RunRequest, image: string): Promise<RunResult>;
+  /** Removes what a crashed predecessor left. */
+  sweep(): Promise<void>;
+  /** Resolves when nothing of what ran is left. */
+  close(): Promise<void>;
+}
+
 export interface Interpreter {
   readonly path: string;
   readonly version: string;

@@ -2,10 +2,13 @@
 
 import { join, resolve } from 'node:path';
 import type { Config } from '../../config.ts';
+import type { Logger } from '../../observe/log.ts';
 import type { LivingProvider } from '../living.ts';
+import type { ImageRunner } from '../provider.ts';
 import { nativeProgram } from './bubblewrap/files.ts';
 import { createComposeSsh } from './compose-ssh/provider.ts';
 import type { EngineAddress } from './docker/engine.ts';
+import { createImageRunner } from './docker/image-runs.ts';
 import { createDocker } from './docker/provider.ts';
 import { createE2b } from './e2b/provider.ts';
 import { loadSshHosts } from './machines/hosts.ts';
@@ -27,6 +30,21 @@ export function configuredProviders(config: Config, owner: string): LivingProvid
     providers.push(createE2b({ key: e2bApiKey, apiUrl, sandboxUrl: e2bSandboxUrl, domain: e2bDomain, owner }));
   }
   return providers;
+}
+
+/** undefined where no engine is configured: then a skill that names an image cannot be run. */
+export function configuredImages(config: Config, owner: string, log: Logger): ImageRunner | undefined {
+  const { dockerHost } = config;
+  if (!dockerHost) return undefined;
+  const runFolder = join(config.stateRoot, 'run', 'images');
+  return createImageRunner({
+    ...engineAt(dockerHost),
+    ...dockerOptions(config),
+    runFolder,
+    guestProgram: nativeProgram('guest'),
+    owner,
+    log,
+  });
 }
 
 const engineAt = (address: string): EngineAddress =>

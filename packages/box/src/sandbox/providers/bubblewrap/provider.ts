@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { BoxError, type Language } from '@skillbox/protocol';
 import type { LivingProvider } from '../../living.ts';
 import type { Provider, ProviderReport, RunLimits, RunRequest, WarmRecipe } from '../../provider.ts';
+import { LostBeforeStart, type OneShot, prepare, runOnce, runStanding, type Standing, type Waiter } from '../guest/run-once.ts';
 import type { Architecture } from '../guest/syscalls.ts';
 import { openCgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, launchOrders } from './command.ts';
@@ -17,7 +18,6 @@ import { findInterpreters } from './interpreters.ts';
 import { createLaunchers, type Launched } from './launcher.ts';
 import { isUsable, layerStates } from './layers.ts';
 import { createLiving } from './living.ts';
-import { LostBeforeStart, prepare, runOnce, runStanding, type Standing, type Waiter } from './run-once.ts';
 import { claimUids } from './uids.ts';
 import { createWarmPools, type Ready } from './warm.ts';
 
@@ -100,8 +100,8 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
       // Three more: the launcher and bubblewrap, which wait outside, and the guest.
       launched.cgroup.limit({ memoryBytes, processes: processes + 3, cpu });
       const cgroup = { memory: cgroups.available.has('memory'), pids: cgroups.available.has('pids') };
-      const orders = launchOrders({ ids, uid, paths, skillFolder, limits, cgroup });
-      return { launched, orders, dispose };
+      launched.channel.write(launchOrders({ ids, uid, paths, skillFolder, limits, cgroup }));
+      return { launched, dispose };
     } catch (error) {
       void dispose();
       throw error;
@@ -117,9 +117,9 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   });
   /** From what all runs with this recipe share; nothing of a job is kept. */
   const makeReady = async (shape: Pick<RunRequest, 'argv' | 'limits' | 'skillFolder'>, recipe: WarmRecipe) => {
-    const { launched, orders, dispose } = open(shape);
+    const { launched, dispose } = open(shape);
     try {
-      const standing = await prepare(launched, orders, waiterOf(shape.argv, recipe));
+      const standing = await prepare(oneShot(launched), waiterOf(shape.argv, recipe));
       return { standing, ended: launched.ended, readMemory: () => launched.cgroup.readMemory(), dispose };
     } catch (error) {
       await dispose();
@@ -135,7 +135,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     try {
       if (ready) return await runStanding(ready.standing, request);
       made = open(request);
-      return await runOnce(made.launched, made.orders, request);
+      return await runOnce(oneShot(made.launched), request);
     } catch (error) {
       if (error instanceof BoxError) throw error;
       throw new BoxError('sandbox_failed', `The sandbox could not be prepared: ${(error as Error).message}`, { cause: error });
@@ -205,6 +205,17 @@ function waiterOf(argv: readonly string[], { env, lang, preload }: WarmRecipe): 
 }
 
 const warmFolder = '/etc/skillbox';
+
+const oneShot = ({ channel, cgroup, diagnostics, ended, process: launcher }: Launched): OneShot => ({
+  channel,
+  kill: () => void launcher.kill('SIGKILL'),
+  ranOutOfMemory: () => cgroup.readOutOfMemoryKills() > 0,
+  peakMemory: () => cgroup.readPeakMemory(),
+  async gone() {
+    await ended;
+    return { said: diagnostics(), killed: launcher.signalCode !== null };
+  },
+});
 
 /** Runs the smallest thing there is, so that what the host refuses shows at start and not in the first execution. */
 async function trial(run: (request: RunRequest) => Promise<unknown>, skillFolder: string): Promise<string | undefined> {

@@ -14,12 +14,14 @@ const shmBytes = 64 * 2 ** 20;
 export interface ContainerSpec {
   readonly image: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly limits: LivingLimits;
+  readonly limits: Pick<LivingLimits, 'memoryBytes' | 'cpu' | 'processes' | 'openFiles' | 'tmpBytes'>;
   /** Processors of the engine's host, which refuses a limit above them. */
   readonly processors: number;
   readonly runtime?: string;
   readonly command: readonly string[];
   readonly mounts: HostConfig['Mounts'];
+  /** More folders in memory, with their options. */
+  readonly tmpfs?: Readonly<Record<string, string>>;
 }
 
 export function containerOptions(spec: ContainerSpec): ContainerCreateOptions {
@@ -43,7 +45,7 @@ export function containerOptions(spec: ContainerSpec): ContainerCreateOptions {
 /** The types lack one field that engines have had since 2020. */
 type CompleteHostConfig = HostConfig & { readonly CgroupnsMode: 'private' };
 
-function hostConfig({ limits, processors, runtime, mounts }: ContainerSpec): CompleteHostConfig {
+function hostConfig({ limits, processors, runtime, mounts, tmpfs }: ContainerSpec): CompleteHostConfig {
   return {
     ...(runtime && { Runtime: runtime }),
     Mounts: mounts,
@@ -71,6 +73,7 @@ function hostConfig({ limits, processors, runtime, mounts }: ContainerSpec): Com
     Tmpfs: {
       '/tmp': `rw,noexec,nosuid,nodev,size=${limits.tmpBytes},mode=1777`,
       '/root': `rw,noexec,nosuid,nodev,size=${rootBytes},mode=0700,uid=${sandboxUid},gid=${sandboxUid}`,
+      ...tmpfs,
     },
     // Programs speak through the guest; what is written to the container's own output would fill the host's disk.
     LogConfig: { Type: 'none', Config: {} },

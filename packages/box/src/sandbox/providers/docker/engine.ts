@@ -18,6 +18,10 @@ export interface Engine {
   /** Its failures in our words. `lost`: what to say when the engine does not know what was asked for. */
   ask<T>(work: Promise<T>, lost?: string): Promise<T>;
   createContainer(name: string, options: ContainerCreateOptions): Promise<Container>;
+  /** Of its host: it refuses a limit above them. */
+  processors(): Promise<number>;
+  /** Throws image_unsupported for one that it does not have: nothing is pulled. */
+  requireImage(image: string): Promise<void>;
 }
 
 export function openEngine(options: EngineAddress | FarEngine): Engine {
@@ -29,10 +33,29 @@ export function openEngine(options: EngineAddress | FarEngine): Engine {
       throw translate(error, address, lost);
     }
   };
+  let known: Promise<number> | undefined;
   return {
     docker,
     address,
     ask,
+    processors() {
+      known ??= ask(docker.info()).then(({ NCPU }) => NCPU as number);
+      known.catch(() => {
+        known = undefined;
+      });
+      return known;
+    },
+    async requireImage(image) {
+      try {
+        await docker.getImage(image).inspect();
+      } catch (error) {
+        if (statusOf(error) !== 404) await ask(Promise.reject(error));
+        throw new BoxError('image_unsupported', `The engine does not have the image ${image}.`, {
+          hint: `Run: docker pull ${image}`,
+          cause: error,
+        });
+      }
+    },
     // Left to itself, dockerode writes all options into the address too, which proxies refuse for its length.
     createContainer: (name, body) => ask(docker.createContainer({ _query: { name }, _body: body } as ContainerCreateOptions)),
   };

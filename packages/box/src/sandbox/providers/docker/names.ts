@@ -4,13 +4,14 @@ import { BoxError } from '@skillbox/protocol';
 import type { SandboxSpec } from '../../living.ts';
 
 export type Labels = Readonly<Record<string, string>>;
-/** copy: lives only while a disk is copied. */
-type Kind = 'sandbox' | 'home' | 'snapshot' | 'copy';
+/** copy: lives only while a disk is copied. run: one execution of a skill. */
+type Kind = 'sandbox' | 'home' | 'snapshot' | 'copy' | 'run';
 
 export interface Names {
   container(sandbox: string): string;
   home(sandbox: string): string;
   snapshot(name: string): string;
+  run(execution: string): string;
   labels(spec: Pick<SandboxSpec, 'id' | 'tenant'>, kind: Kind): Labels;
   /** What everything of this box has in common. */
   ours(kind?: Kind): Labels;
@@ -23,6 +24,7 @@ export function createNames(owner: string): Names {
     container: (sandbox) => `${prefix}.${part(sandbox)}`,
     home: (sandbox) => `${prefix}.home.${part(sandbox)}`,
     snapshot: (name) => `${prefix}.snapshot.${part(name)}`,
+    run: (execution) => `${prefix}.run.${part(execution)}`,
     labels: ({ id, tenant }, kind) => ({ ...ours(kind), 'skillbox.tenant': tenant, 'skillbox.sandbox': id }),
     ours,
   };

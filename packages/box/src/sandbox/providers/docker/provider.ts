@@ -6,11 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import type { Capability, LivingProvider, NetworkMode, SandboxHandle, SandboxSpec } from '../../living.ts';
 import { containerOptions, insideFolder } from './container.ts';
-import { type EngineAddress, openEngine, statusOf } from './engine.ts';
+import { type EngineAddress, openEngine } from './engine.ts';
 import { openHomes, volumeMount } from './homes.ts';
 import { allowedImage } from './images.ts';
 import { createNames, labelFilter } from './names.ts';
-import { openSandbox, type SandboxParts, socketFolder, socketName } from './sandbox.ts';
+import { openSandbox, type SandboxParts } from './sandbox.ts';
+import { requireShortPath, socketFolder, socketName } from './socket.ts';
 
 export type DockerOptions = EngineAddress & {
   /** Images that sandboxes may be made of; empty denies all. */
@@ -26,7 +27,6 @@ export type DockerOptions = EngineAddress & {
 };
 
 const healthLimitMs = 5000;
-const maxSocketPath = 107;
 
 export function createDocker(options: DockerOptions): LivingProvider {
   const { allowlist, runtime, runFolder } = options;
@@ -34,15 +34,7 @@ export function createDocker(options: DockerOptions): LivingProvider {
   const { docker, ask } = engine;
   const names = createNames(options.owner);
   const handles = new Map<string, SandboxHandle>();
-  let known: Promise<number> | undefined;
-  const processors = (): Promise<number> => {
-    known ??= ask(docker.info()).then(({ NCPU }) => NCPU as number);
-    known.catch(() => {
-      known = undefined;
-    });
-    return known;
-  };
-  const parts: SandboxParts = { engine, names, homes: openHomes(engine, names, processors), runFolder };
+  const parts: SandboxParts = { engine, names, homes: openHomes(engine, names, engine.processors), runFolder };
   mkdirSync(runFolder, { recursive: true, mode: 0o700 });
   // Folders in it are open for a moment while a guest starts; this one is what keeps other users of the machine out.
   chmodSync(runFolder, 0o700);
@@ -60,7 +52,7 @@ export function createDocker(options: DockerOptions): LivingProvider {
     const container = await engine.createContainer(
       names.container(spec.id),
       containerOptions({
-        ...{ image, limits: spec.limits, processors: await processors(), labels: names.labels(spec, 'sandbox') },
+        ...{ image, limits: spec.limits, processors: await engine.processors(), labels: names.labels(spec, 'sandbox') },
         ...(runtime && { runtime }),
         command: [`${insideFolder}/guest`, '--listen', `${insideFolder}/run/${socketName}`],
         mounts: [
@@ -71,18 +63,6 @@ export function createDocker(options: DockerOptions): LivingProvider {
       }),
     );
     if (!spec.snapshot) await parts.homes.prepare(container, '/home');
-  };
-
-  const requireImage = async (image: string): Promise<void> => {
-    try {
-      await docker.getImage(image).inspect();
-    } catch (error) {
-      if (statusOf(error) !== 404) await ask(Promise.reject(error));
-      throw new BoxError('image_unsupported', `The engine does not have the image ${image}.`, {
-        hint: `Run: docker pull ${image}`,
-        cause: error,
-      });
-    }
   };
 
   return {
@@ -102,9 +82,8 @@ export function createDocker(options: DockerOptions): LivingProvider {
     async provision(spec) {
       const image = allowedImage(spec.options.image, allowlist);
       if (spec.network !== 'none') throw new BoxError('bad_request', `The docker provider has no network mode ${spec.network}, only none.`);
-      const longest = join(socketFolder(runFolder, spec.id), socketName);
-      if (longest.length > maxSocketPath) throw new BoxError('config_invalid', `The path ${longest} is too long for a socket.`);
-      await requireImage(image);
+      requireShortPath(join(socketFolder(runFolder, spec.id), socketName));
+      await engine.requireImage(image);
       const existing = await ask(docker.listContainers({ all: true, ...labelFilter({ ...names.ours(), 'skillbox.sandbox': spec.id }) }));
       if (existing.length > 0) throw new BoxError('already_exists', `There is a sandbox ${spec.id} already.`);
       try {

@@ -4,13 +4,13 @@ import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import type { SandboxHandle, SandboxSpec } from '../../living.ts';
 import { connectTo, createGuestClient } from '../guest/guest-client.ts';
 import { type Engine, statusOf } from './engine.ts';
 import type { Homes } from './homes.ts';
 import { labelFilter, type Names } from './names.ts';
+import { socketFolder, socketName, waitForSocket } from './socket.ts';
 
 export interface SandboxParts {
   readonly engine: Engine;
@@ -19,11 +19,6 @@ export interface SandboxParts {
   /** Holds the folders of the guests' sockets. */
   readonly runFolder: string;
 }
-
-const startLimitMs = 20_000;
-
-export const socketName = 'guest';
-export const socketFolder = (runFolder: string, sandbox: string): string => join(runFolder, sandbox);
 
 export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, spec: SandboxSpec, forget: () => void): SandboxHandle {
   const { docker, ask } = engine;
@@ -50,24 +45,9 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
       await ignoring([304], ask(container.start(), lost));
     }
     try {
-      await waitForSocket();
+      await waitForSocket(engine, container, socketPath, lost);
     } finally {
       chmodSync(folder, 0o700);
-    }
-  };
-
-  const waitForSocket = async (): Promise<void> => {
-    const deadline = Date.now() + startLimitMs;
-    for (let round = 1; !existsSync(socketPath); round += 1) {
-      const { State } = round % 50 === 0 ? await ask(container.inspect(), lost) : { State: undefined };
-      if (State && !State.Running)
-        throw new BoxError('sandbox_failed', `The sandbox ended at once: ${State.Error || `exit ${State.ExitCode}`}.`);
-      if (Date.now() > deadline) {
-        throw new BoxError('sandbox_failed', 'The sandbox runs, but its guest does not show on this machine.', {
-          hint: 'The engine must run on this machine and see the same files.',
-        });
-      }
-      await sleep(2);
     }
   };
 

@@ -1,7 +1,7 @@
-/** One program from start to collected files, over the guest's channel. */
+/** One program from start to collected files, over the guest's channel, whoever made the sandbox around it. */
 
 import { constants } from 'node:os';
-import { PassThrough } from 'node:stream';
+import { type Duplex, PassThrough } from 'node:stream';
 import { BoxError } from '@skillbox/protocol';
 import type { CollectProblem, RunRequest, RunResult } from '../../provider.ts';
 import {
@@ -18,8 +18,7 @@ import {
   prepareFrame,
   readFrames,
   startFrame,
-} from '../guest/channel.ts';
-import type { Launched } from './launcher.ts';
+} from './channel.ts';
 
 /** How long the guest has to end everything and report, once told to. */
 const killGraceMs = 1000;
@@ -32,33 +31,47 @@ const wholeFileBytes = 256 * 1024;
 const outputName = 'output.json';
 const artifactPrefix = 'files/';
 
-/** The launcher was killed by somebody else before the guest was ready: nothing has run. */
+/** A sandbox for one program: its guest is connected, or about to be. */
+export interface OneShot {
+  readonly channel: Duplex;
+  /** Ends everything from outside. */
+  kill(): void;
+  /** Whether the kernel ended something in it for want of memory. */
+  ranOutOfMemory(): Promise<boolean> | boolean;
+  /** 0 where it is not known. */
+  peakMemory(): number;
+  /** Resolves once it is gone, with what it said about why, and whether somebody else ended it. */
+  gone(): Promise<{ readonly said: string; readonly killed: boolean }>;
+}
+
+/** The sandbox was ended by somebody else before its guest was ready: nothing has run. */
 export class LostBeforeStart extends BoxError {}
 
 /** A sandbox that stands ready for one job: its guest answers, and perhaps its interpreter waits. */
 export interface Standing {
-  readonly launched: Launched;
+  readonly sandbox: OneShot;
   readonly frames: AsyncGenerator<Frame>;
   /** Whether a program waits in it, so that a job is handed over instead of started. */
   readonly waits: boolean;
 }
 
 /** Rejects when it cannot be made ready in that time. */
-export async function prepare(launched: Launched, orders: Buffer, waiter: Waiter | undefined): Promise<Standing> {
-  const frames = readFrames(launched.channel);
-  const timer = setTimeout(() => void launched.process.kill('SIGKILL'), startLimitMs);
+export async function prepare(sandbox: OneShot, waiter: Waiter | undefined): Promise<Standing> {
+  const { channel } = sandbox;
+  const frames = readFrames(channel);
+  const timer = setTimeout(() => sandbox.kill(), startLimitMs);
   const expect = async (type: string): Promise<void> => {
     const { value } = await frames.next();
     if (value?.type === type) return;
-    const said = value?.type === '!' ? value.payload.subarray(4).toString('utf8') : launched.diagnostics();
+    sandbox.kill();
+    const said = value?.type === '!' ? value.payload.subarray(4).toString('utf8') : (await sandbox.gone()).said;
     throw new BoxError('sandbox_failed', `A sandbox could not be made ready ahead of its job: ${said || 'it ended'}`);
   };
   try {
-    launched.channel.write(orders);
-    if (waiter) launched.channel.write(prepareFrame(waiter.argv, waiter.env, '/sandbox'));
+    if (waiter) channel.write(prepareFrame(waiter.argv, waiter.env, '/sandbox'));
     await expect('R');
     if (waiter) await expect('W');
-    return { launched, frames, waits: waiter !== undefined };
+    return { sandbox, frames, waits: waiter !== undefined };
   } finally {
     clearTimeout(timer);
   }
@@ -69,23 +82,22 @@ export interface Waiter {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export function runOnce(launched: Launched, orders: Buffer, request: RunRequest): Promise<RunResult> {
-  launched.channel.write(orders);
-  return follow(launched, readFrames(launched.channel), request, { started: false, waits: false });
+export function runOnce(sandbox: OneShot, request: RunRequest): Promise<RunResult> {
+  return follow(sandbox, readFrames(sandbox.channel), request, { started: false, waits: false });
 }
 
-export function runStanding({ launched, frames, waits }: Standing, request: RunRequest): Promise<RunResult> {
-  return follow(launched, frames, request, { started: true, waits });
+export function runStanding({ sandbox, frames, waits }: Standing, request: RunRequest): Promise<RunResult> {
+  return follow(sandbox, frames, request, { started: true, waits });
 }
 
 async function follow(
-  launched: Launched,
+  sandbox: OneShot,
   frames: AsyncGenerator<Frame>,
   request: RunRequest,
   state: { started: boolean; readonly waits: boolean },
 ): Promise<RunResult> {
   const { limits, signal } = request;
-  const { channel } = launched;
+  const { channel } = sandbox;
   let end: RunResult['end'] = 'exited';
   let exit: ExitReport | undefined;
   let { started } = state;
@@ -96,7 +108,7 @@ async function follow(
     timers.add(timer);
     return timer;
   };
-  const killAll = (): void => void launched.process.kill('SIGKILL');
+  const killAll = (): void => sandbox.kill();
   const stop = (why: 'timeout' | 'cancelled'): void => {
     if (exit || end !== 'exited') return;
     end = why;
@@ -166,19 +178,18 @@ async function follow(
     collector.abandon();
   }
 
-  const outOfMemory = launched.cgroup.readOutOfMemoryKills() > 0;
+  const outOfMemory = await sandbox.ranOutOfMemory();
   if (!exit && end === 'exited' && !outOfMemory) {
-    // A guest that has only closed its channel would live on, and its launcher with it.
+    // A guest that has only closed its channel would live on, and what is around it too.
     killAll();
-    await launched.ended;
-    const said = launched.diagnostics();
+    const { said, killed } = await sandbox.gone();
     const what = stalled
       ? 'The sandbox did not start in time'
       : started
         ? 'The sandbox ended without a report'
         : 'The sandbox could not be started';
     const message = said ? `${what}: ${said}` : `${what}.`;
-    if (!started && !stalled && launched.process.signalCode) throw new LostBeforeStart('sandbox_failed', message);
+    if (!started && !stalled && killed) throw new LostBeforeStart('sandbox_failed', message);
     throw new BoxError('sandbox_failed', message);
   }
   if (exit && end === 'exited' && !collector.complete && !outOfMemory)
@@ -194,7 +205,7 @@ async function follow(
     skipped: collector.skipped,
     droppedLogBytes,
     cpuMs: exit?.cpuMs ?? 0,
-    peakMemoryBytes: launched.cgroup.readPeakMemory() || exit?.peakBytes || 0,
+    peakMemoryBytes: sandbox.peakMemory() || exit?.peakBytes || 0,
   };
 }
 
