@@ -36,13 +36,14 @@ export interface LauncherOptions {
 
 /** After a launcher that stood by has died or could not be started: a host that refuses them must not be kept busy with it. */
 const pauseMs = 500;
+const refillAfterMs = 10;
 
 export function createLaunchers({ program, cgroups, standby, onTrouble }: LauncherOptions): Launchers {
   const waiting: Launched[] = [];
   const disposals = new Set<Promise<boolean>>();
   let serial = 0;
   let closed = false;
-  let refilling: NodeJS.Immediate | undefined;
+  let refilling: NodeJS.Timeout | undefined;
   let pausing: NodeJS.Timeout | undefined;
 
   const start = (): Launched => {
@@ -79,10 +80,10 @@ export function createLaunchers({ program, cgroups, standby, onTrouble }: Launch
     });
   };
 
-  // Off the request's path: the next ones are started when the event loop has nothing more urgent.
+  // Off the request's path: starting a process holds up the event loop, so that the one who took the last goes first.
   const refill = (): void => {
     if (pausing) return;
-    refilling ??= setImmediate(() => {
+    refilling ??= setTimeout(() => {
       refilling = undefined;
       try {
         while (!closed && waiting.length < standby) startAhead();
@@ -91,7 +92,7 @@ export function createLaunchers({ program, cgroups, standby, onTrouble }: Launch
         onTrouble(`no launcher could be started ahead: ${(error as Error).message}`);
         refillLater();
       }
-    });
+    }, refillAfterMs);
   };
   const refillLater = (): void => {
     pausing ??= setTimeout(() => {
@@ -113,7 +114,7 @@ export function createLaunchers({ program, cgroups, standby, onTrouble }: Launch
     },
     async close() {
       closed = true;
-      if (refilling) clearImmediate(refilling);
+      clearTimeout(refilling);
       clearTimeout(pausing);
       await Promise.all(waiting.splice(0).map((launched) => launched.dispose()));
       await Promise.all(disposals);

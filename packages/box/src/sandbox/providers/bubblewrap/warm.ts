@@ -46,7 +46,9 @@ interface Pool<T> {
 
 const mostPerPool = 8;
 const sweepEveryMs = 5000;
-const busyPauseMs = 15;
+const busyPauseMs = 5;
+/** Starting a process holds up the server for milliseconds: it waits for a moment without runs, but not for ever. */
+const patienceMs = 50;
 const firstGapMs = 10_000;
 const longestRestMs = 60_000;
 
@@ -60,7 +62,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running,
   let served = 0;
   let missed = 0;
   let closed = false;
-  let filling: NodeJS.Immediate | NodeJS.Timeout | undefined;
+  let filling: NodeJS.Timeout | undefined;
 
   const track = (set: Set<Promise<unknown>>, work: Promise<unknown>): void => {
     set.add(work);
@@ -139,20 +141,22 @@ export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running,
 
   const fill = (): void => {
     if (closed || filling) return;
+    const since = performance.now();
+    const mayStart = (): boolean => running() === 0 || (running() < cores && performance.now() - since > patienceMs);
     const later = (): void => {
       filling = undefined;
       while (!closed && making < Math.max(1, Math.floor(cores / 2))) {
+        const pool = neediest();
+        if (!pool) return;
         // Whoever runs now comes first: a sandbox made ahead takes a core for longer than it saves.
-        if (running() >= cores) {
+        if (!mayStart()) {
           filling = setTimeout(later, busyPauseMs);
           return;
         }
-        const pool = neediest();
-        if (!pool) return;
         track(arrivals, makeOne(pool));
       }
     };
-    filling = setImmediate(later);
+    filling = setTimeout(later, busyPauseMs);
   };
 
   const sweep = setInterval(() => {
@@ -194,8 +198,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running,
     async close() {
       closed = true;
       clearInterval(sweep);
-      clearImmediate(filling as NodeJS.Immediate);
-      clearTimeout(filling as NodeJS.Timeout);
+      clearTimeout(filling);
       await Promise.all(arrivals);
       for (const pool of pools.values()) while (pool.ready.length > 0) drop(pool);
       await Promise.all(departures);
