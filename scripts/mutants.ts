@@ -1,5 +1,6 @@
 /** What mutate-boundary.ts takes away, and the test that must notice. Where two layers hold the same thing, both go, and the name says so. */
 
+import { credentialMutants } from './credential-mutants.ts';
 import { egressMutants } from './egress-mutants.ts';
 
 export interface Edit {
@@ -718,4 +719,5 @@ export const mutants: readonly Mutant[] = [
   ...host,
   ...egressMutants,
   ...images,
+  ...credentialMutants,
 ];

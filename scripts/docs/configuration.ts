@@ -63,6 +63,7 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   tenantSandboxes: 'tenants',
   egressPrivate: 'network',
   egressDns: 'network',
+  egressCa: 'network',
   dockerHost: 'providers',
   imageAllowlist: 'providers',
   dockerRuntime: 'providers',

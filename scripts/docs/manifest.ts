@@ -100,6 +100,13 @@ templates:
     network:
       mode: allow
       allow: [example.org]
+      # The box adds this header on the way out; the sandbox never has the secret (docs/secrets.md).
+      tls: true
+      credentials:
+        - host: example.org
+          header: Authorization
+          value: Bearer \${secret}
+          secret: EXAMPLE_TOKEN
     ttl:
       default: 2h
       max: 24h

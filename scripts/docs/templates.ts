@@ -76,20 +76,24 @@ function rows(prefix: string, schema: JsonSchema): string[][] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
     const property = child as JsonSchema;
     const own = [code(`${prefix}${name}`), kindOf(property), property.description ? `${property.description}.` : ''];
-    return [own, ...rows(`${prefix}${name}.`, property)];
+    return [own, ...rows(`${prefix}${name}.`, property), ...rows(`${prefix}${name}[].`, itemsOf(property))];
   });
 }
+
+/** Of a list. */
+const itemsOf = ({ items }: JsonSchema): JsonSchema => (items && !Array.isArray(items) ? (items as JsonSchema) : {});
 
 function kindOf(schema: JsonSchema): string {
   // Sizes and times are text or a number.
   if (Array.isArray(schema.type) || schema.anyOf)
     return schema.description?.startsWith('Time') || schema.description?.startsWith('Longest') ? 'time' : 'size';
   if (schema.enum) return schema.enum.map((value) => code(String(value))).join(', ');
+  const items = itemsOf(schema);
   const kinds: Record<string, string> = {
     string: 'text',
     integer: 'whole number',
     object: 'mapping',
-    array: 'list of text',
+    array: items.properties ? 'list of mappings' : items.type === 'string' ? 'list of text' : 'list of text or mappings',
     boolean: 'true or false',
   };
   return kinds[String(schema.type)] ?? String(schema.type);

@@ -1,10 +1,12 @@
 /** Named secrets over the API and the command line: kept, changed, deleted, and never told again. */
 
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page, Secret } from '@skillbox/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { startTestBox, type TestBox } from '../support/box.ts';
 import { main } from './cli-process.ts';
 
@@ -112,6 +114,36 @@ describe('on the command line', () => {
     expect(await box.box.vault.has('default', 'NONE')).toBe(false);
   });
 });
+
+describe('docs/secrets.md', () => {
+  it('has an example that works: the secret, the template, the sandbox', async () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/secrets.md'), 'utf8');
+    const [, yaml = ''] = /```yaml\n(# github\.yaml\n.*?)```/s.exec(page) ?? [];
+    const [, lines = ''] = /```sh\n(.*?)```/s.exec(page) ?? [];
+    const folder = mkdtempSync(join(tmpdir(), 'skillbox-docs-'));
+    try {
+      writeFileSync(join(folder, 'github.yaml'), yaml);
+      const env = { SKILLBOX_SERVER_URL: box.url, SKILLBOX_API_KEY: box.key };
+      const commands = lines.trim().split('\n');
+      expect(commands).toHaveLength(3);
+      const early = await box.json('/v1/templates/github', { method: 'PUT', body: withoutName(parse(yaml)) });
+      expect(early.status).toBe(200);
+      const refused = await main(['sandbox', 'create', 'github'], env);
+      expect(refused).toMatchObject({ exit: 2, stderr: expect.stringContaining('GITHUB_TOKEN') });
+      for (const line of commands) {
+        const words = (line.split('skillbox ')[1] ?? '').split(' ').map((word) => word.replace('github.yaml', join(folder, 'github.yaml')));
+        expect(await main(words, env, 'ghp_example\n'), line).toMatchObject({ exit: 0 });
+      }
+      expect((await box.json<Page<{ template: string }>>('/v1/sandboxes')).body.items).toMatchObject([
+        { template: 'github@2', network: 'allow' },
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+const withoutName = ({ name: _name, ...definition }: Record<string, unknown>) => definition;
 
 /** Everything that a terminal shows while the text is typed after the first prompt. */
 function onTerminal(words: readonly string[], env: Record<string, string>, typed: string): Promise<string> {

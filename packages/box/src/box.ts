@@ -24,7 +24,10 @@ import type { Logger } from './observe/log.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { writePrivateFile } from './private-file.ts';
 import { createSandboxes } from './sandbox/create-sandboxes.ts';
+import { createAuthority } from './sandbox/egress/authority.ts';
 import { createEgress } from './sandbox/egress/egress.ts';
+import { createInjection } from './sandbox/egress/injection.ts';
+import { createSecure } from './sandbox/egress/trust.ts';
 import type { Provider } from './sandbox/provider.ts';
 import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
 import { configuredImages, configuredProviders } from './sandbox/providers/configured.ts';
@@ -157,8 +160,10 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const hosts = createHosts(leases);
   const configured = configuredProviders(config, host);
   const ownPorts = new Set(portsOf([config.dbDsn, config.s3Endpoint, config.dockerHost]));
+  const vault = createVault(database, secrets);
+  const injection = createInjection({ vault, authority: createAuthority(database, secrets), secure: createSecure(config.egressCa) });
   const egress = createEgress({
-    ...{ events, log, folder: channelRoot, privateHosts: config.egressPrivate, dnsServers: config.egressDns },
+    ...{ events, injection, log, folder: channelRoot, privateHosts: config.egressPrivate, dnsServers: config.egressDns },
     ownPorts: () => ownPorts,
     counters: {
       allowed: () => metrics.egressDecisions.inc({ decision: 'allowed', reason: '' }),
@@ -170,13 +175,12 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     },
   });
   const sandboxes = createSandboxes({
-    ...{ database, egress, events, host, hosts, log, secrets, templates },
+    ...{ database, egress, events, host, hosts, log, secrets, templates, vault },
     meter: createMeter(database),
     providers: new Map([provider.living, ...configured].map((one) => [one.name, one])),
     tenantLimit: config.tenantSandboxes,
   });
   const credits = createLedger(database);
-  const vault = createVault(database, secrets);
   await ensureAdminKey(keys, adminKeyFile(config.stateRoot));
 
   let heartbeat: Heartbeat | undefined;

@@ -165,6 +165,11 @@ export const settings = {
     z.string().default(''),
     'DNS servers for names that sandboxes ask for, as address or address:port, with commas between them. Default: those of the system.',
   ),
+  egressCa: setting(
+    'SKILLBOX_EGRESS_CA',
+    z.string().optional(),
+    'File with more certificate authorities (PEM) that the egress proxy trusts where it looks into TLS (docs/secrets.md). Default: those of the machine only.',
+  ),
   minFreeDisk: setting(
     'SKILLBOX_MIN_FREE_DISK',
     size('100Mi'),

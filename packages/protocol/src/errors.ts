@@ -51,6 +51,7 @@ export const errorKinds = {
   invalid_input: kind(422, 2, 'Make the input fit input_schema: skillbox skill show NAME.'),
   invalid_env: kind(422, 2, 'Rename the variable: names the sandbox sets itself cannot be overridden.'),
   invalid_template: kind(422, 2, 'Compare it with docs/templates.md; skillbox template validate shows what is wrong.'),
+  secret_missing: kind(422, 2, 'Keep the secrets that details name, as the tenant of the sandbox: skillbox secret set NAME.'),
   capability_missing: kind(422, 2, 'Choose a template whose provider can do this; details say what each candidate lacks.'),
   quota_exceeded: kind(
     403,

@@ -37,17 +37,29 @@ export const egressRule = z
         .min(1)
         .max(20)
         .optional()
-        .describe('Only these, and only over plain HTTP'),
+        .describe('Only these; over https only where network.tls is true'),
       paths: z
         .array(z.string().min(1).max(1000))
         .min(1)
         .max(100)
         .optional()
-        .describe('Only these, and only over plain HTTP; /v1/* is a beginning'),
+        .describe('Only these; over https only where network.tls is true. /v1/* is a beginning'),
     }),
   ])
   .describe('example.com, *.example.com (names below it), * (any name), 192.0.2.7; with :port, or as an object')
   .meta({ id: 'EgressRule' });
+
+/** A header that the box adds to requests which a sandbox sends to one host. The secret's value never enters the sandbox. */
+export const credentialRule = z
+  .object({
+    host: z.string(),
+    scheme: z.enum(['https', 'http']),
+    port: z.number().int(),
+    header: z.string(),
+    value: z.string().describe('Text of the header; ${secret} stands for the value of the secret'),
+    secret: z.string().describe('Name of a secret of the tenant; default/NAME is one of the operator'),
+  })
+  .meta({ id: 'CredentialRule' });
 
 /** What a caller may choose, within what the template allows. */
 export const networkChoice = z
@@ -134,7 +146,12 @@ export const template = z
       processes: z.number().int(),
       tmp_bytes: z.number().int(),
     }),
-    network: z.object({ mode: z.enum(['none', 'allow', 'full']), allow: z.array(egressRule) }),
+    network: z.object({
+      mode: z.enum(['none', 'allow', 'full']),
+      allow: z.array(egressRule),
+      credentials: z.array(credentialRule).optional(),
+      tls: z.boolean().optional().describe('Whether it trusts the box, which looks into TLS where a rule needs it'),
+    }),
     ttl: z.object({ default_ms: z.number().int(), max_ms: z.number().int() }),
     idle: z.object({ action: z.enum(['destroy', 'pause', 'keep']), after_ms: z.number().int().nullable() }),
     placement: z.array(z.string()),
@@ -159,6 +176,7 @@ export const fileEntry = z
   })
   .meta({ id: 'FileEntry' });
 
+export type CredentialRule = z.infer<typeof credentialRule>;
 export type EgressRule = z.infer<typeof egressRule>;
 export type NetworkChoice = z.infer<typeof networkChoice>;
 export type Sandbox = z.infer<typeof sandbox>;

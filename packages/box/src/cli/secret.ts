@@ -42,8 +42,9 @@ async function readStdin(): Promise<string> {
 /** Typed text is not echoed; Ctrl-C and Ctrl-D give up. */
 function askHidden(prompt: string): Promise<string> {
   const { stdin, stderr } = process;
-  stderr.write(prompt);
+  // First quiet, then the question: what is typed at once must not show either.
   stdin.setRawMode(true);
+  stderr.write(prompt);
   stdin.setEncoding('utf8');
   stdin.resume();
   return new Promise((resolve, reject) => {

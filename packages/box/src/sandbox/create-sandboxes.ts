@@ -10,8 +10,10 @@ import type { Logger } from '../observe/log.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Database } from '../store/database.ts';
 import type { SandboxRow, SnapshotRow } from '../store/tables.ts';
+import type { Vault } from '../vault/vault.ts';
 import { createActivity } from './activity.ts';
 import type { Egress } from './egress/egress.ts';
+import { requireSecrets } from './egress/injection.ts';
 import { elsewhere } from './elsewhere.ts';
 import { newSandboxId } from './ids.ts';
 import { checkInputs } from './inputs.ts';
@@ -44,6 +46,7 @@ export interface SandboxParts {
   readonly secrets: Secrets;
   readonly meter: Meter;
   readonly egress: Egress;
+  readonly vault: Pick<Vault, 'has'>;
   /** Living sandboxes one tenant may have. */
   readonly tenantLimit: number;
 }
@@ -74,7 +77,7 @@ const canaryEveryMs = 10 * 60_000;
 const hostsRemembered = 10_000;
 
 export function createSandboxes(parts: SandboxParts): HostedSandboxes {
-  const { database, egress, events, host, hosts, log, meter, providers, secrets, templates, tenantLimit } = parts;
+  const { database, egress, events, host, hosts, log, meter, providers, secrets, templates, tenantLimit, vault } = parts;
   const records = createSandboxRecords(database, events, meter);
   const snapshotRecords = createSnapshotRecords(database);
   const activity = createActivity();
@@ -124,7 +127,11 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     if (only !== undefined) capabilities.push('snapshot');
     return { template, capabilities, network, trusted, ...(only !== undefined && { only }) };
   };
-  const candidatesFor = async (...wanted: Parameters<typeof wantedBy>) => findCandidates(providers, wantedBy(...wanted));
+  const candidatesFor = async (...wanted: Parameters<typeof wantedBy>) => {
+    const [caller, template] = wanted;
+    await requireSecrets(vault, caller.tenant, template);
+    return findCandidates(providers, wantedBy(...wanted));
+  };
 
   const make = async (caller: Caller, making: Making): Promise<SandboxRow> => {
     const { template, labels, network, request, onExpiry, snapshot } = making;
@@ -277,7 +284,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
         const changed = await records.setNetwork(row, network, caller.actor);
         if (!changed) throw wrongState(row, 'ready or paused');
         // Recorded first: a server that dies here enforces it when it is back.
-        if (network.channel) await egress.open({ sandbox: row.id, tenant: row.tenant }, policyOf(network));
+        if (network.channel) await egress.open({ sandbox: row.id, tenant: row.tenant }, policyOf(changed));
         return describe(changed);
       }),
 

@@ -70,7 +70,7 @@ export function createLifecycle({ activity, egress, log, providers, records, sec
     snapshot?: string,
   ): Promise<ProviderRef> => {
     const network = networkOf(row);
-    if (network.channel) await egress.open({ sandbox: row.id, tenant: row.tenant }, policyOf(network));
+    if (network.channel) await egress.open({ sandbox: row.id, tenant: row.tenant }, policyOf(row));
     const spec = specOf(secrets, row, snapshot);
     const ref = await provider.provision(spec);
     const handle = provider.open(ref, spec);

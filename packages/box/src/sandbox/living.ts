@@ -58,6 +58,8 @@ export interface SandboxSpec {
   readonly limits: LivingLimits;
   readonly network: NetworkMode;
   readonly env: Readonly<Record<string, string>>;
+  /** Programs inside trust the box's certificate authority. */
+  readonly trustsBox?: boolean;
   /** Start from the disk of this snapshot. */
   readonly snapshot?: string;
   /** Image, host, compose file: what the template says to its provider. */

@@ -25,9 +25,12 @@ export function providerNetwork(row: Pick<SandboxRow, 'network' | 'template'>): 
   return channel ? 'allow' : mode;
 }
 
-/** For the proxy. What is not in mode allow reaches nothing through it. */
-export function policyOf({ mode, allow }: Network): Policy {
-  return mode === 'allow' ? parsePolicy('allow', allow) : { mode: 'none', rules: [] };
+/** For the proxy. What is not in mode allow reaches nothing through it. Credentials are the template's, whoever chose the list. */
+export function policyOf(row: Pick<SandboxRow, 'network' | 'template'>): Policy {
+  const { mode, allow } = networkOf(row);
+  const { credentials, tls } = templateIn(row).network;
+  const bare = mode === 'allow' ? parsePolicy('allow', allow) : ({ mode: 'none', rules: [] } as const);
+  return { ...bare, ...(credentials && { credentials }), ...(tls && { tls }) };
 }
 
 /** What a new sandbox of this template gets; null when that is the template's own. Throws forbidden for what the caller may not choose. */

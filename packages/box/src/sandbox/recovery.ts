@@ -69,7 +69,7 @@ export async function reopenChannels({ egress, host, log, records }: RecoveryPar
     const network = networkOf(row);
     if (!network.channel) continue;
     try {
-      await egress.open({ sandbox: row.id, tenant: row.tenant }, policyOf(network));
+      await egress.open({ sandbox: row.id, tenant: row.tenant }, policyOf(row));
     } catch (error) {
       log.error({ sandbox: row.id, err: error }, 'the channel of a sandbox could not be opened again: it has no way out');
     }

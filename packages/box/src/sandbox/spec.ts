@@ -3,7 +3,8 @@
 import { BoxError } from '@skillbox/protocol';
 import type { Secrets } from '../secrets.ts';
 import type { SandboxRow } from '../store/tables.ts';
-import { proxyEnv } from './egress/environment.ts';
+import { channelFolder, proxyEnv } from './egress/environment.ts';
+import { trustEnv } from './egress/trust.ts';
 import type { LivingProvider, ProviderRef, SandboxHandle, SandboxSpec } from './living.ts';
 import { networkOf, providerNetwork } from './network.ts';
 import { templateOf } from './records.ts';
@@ -24,8 +25,9 @@ export const unsealRequest = (secrets: Secrets, row: Pick<SandboxRow, 'request'>
   JSON.parse(secrets.decrypt(row.request)) as SealedRequest;
 
 export function specOf(secrets: Secrets, row: SandboxRow, snapshot?: string): SandboxSpec {
-  const { resources, options, image, placement } = templateOf(row);
+  const { resources, network, options, image, placement } = templateOf(row);
   const { channel } = networkOf(row);
+  const trustsBox = channel && network.tls === true;
   const { env, inputs } = unsealRequest(secrets, row);
   return {
     id: row.id,
@@ -39,7 +41,8 @@ export function specOf(secrets: Secrets, row: SandboxRow, snapshot?: string): Sa
       tmpBytes: resources.tmp_bytes,
     },
     network: providerNetwork(row),
-    env: channel ? { ...proxyEnv, ...env } : env,
+    env: { ...(channel && proxyEnv), ...(trustsBox && trustEnv(channelFolder)), ...env },
+    ...(trustsBox && { trustsBox }),
     ...(snapshot !== undefined && { snapshot }),
     options: { ...options, ...(image !== null && { image }), ...(placement.length > 0 && { placement }), inputs },
   };

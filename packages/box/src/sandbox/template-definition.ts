@@ -4,6 +4,7 @@ import { egressRule, labels, type Template } from '@skillbox/protocol';
 import { z } from 'zod';
 import { parseDuration, parseSize } from '../units.ts';
 import { templateDefaults } from './built-in-templates.ts';
+import { credentialDefinition, credentialProblems, toCredential } from './egress/credentials.ts';
 import { parseRule } from './egress/rules.ts';
 
 const text = (most: number) =>
@@ -51,6 +52,17 @@ export const templateFields = {
     .strictObject({
       mode: z.enum(['none', 'allow', 'full']).optional().describe('none, allow (only the list) or full. Default: none'),
       allow: z.array(egressRule).max(1000).optional().describe('What mode allow lets through. See docs/network.md'),
+      credentials: z
+        .array(credentialDefinition)
+        .max(100)
+        .optional()
+        .describe('Headers that the box adds to requests, from secrets that the sandbox never sees. See docs/secrets.md'),
+      tls: z
+        .boolean()
+        .optional()
+        .describe(
+          'Whether the box looks into TLS, where credentials or rules on methods and paths need it; the sandbox then trusts its authority. Default: false',
+        ),
     })
     .optional()
     .describe('What a sandbox reaches'),
@@ -95,7 +107,12 @@ export function toTemplate(name: string, version: number, source: Template['sour
       processes: given.resources?.processes ?? fallback.resources.processes,
       tmp_bytes: given.resources?.tmp ?? fallback.resources.tmp_bytes,
     },
-    network: { mode: given.network?.mode ?? 'none', allow: given.network?.allow ?? [] },
+    network: {
+      mode: given.network?.mode ?? 'none',
+      allow: given.network?.allow ?? [],
+      ...(given.network?.credentials && { credentials: given.network.credentials.map(toCredential) }),
+      ...(given.network?.tls && { tls: true }),
+    },
     ttl: {
       // A maximum alone lowers the default with it; a default alone may be above the usual maximum.
       default_ms: given.ttl?.default ?? Math.min(fallback.ttl.default_ms, given.ttl?.max ?? Number.POSITIVE_INFINITY),
@@ -133,6 +150,7 @@ export function templateProblems(given: TemplateDefinition): TemplateProblem[] {
       problems.push({ path: ['network', 'allow', String(index)], message: (error as Error).message.replace(/\.$/, '') });
     }
   }
+  for (const { path, message } of credentialProblems(network ?? {})) problems.push({ path: ['network', ...path], message });
   if (providers && new Set(providers).size < providers.length) problems.push({ path: ['providers'], message: 'a provider is named twice' });
   return problems;
 }

@@ -6,10 +6,12 @@ import type { Logger } from '../../observe/log.ts';
 import { createGuard, parsePrivateHosts } from './addresses.ts';
 import { createAudit, type Who } from './audit.ts';
 import { createChannels } from './channels.ts';
+import type { Injection } from './injection.ts';
 import { internalServices } from './internal.ts';
-import { createProxy, type EgressCounters, type EgressProxy, type Injection } from './proxy.ts';
+import { createProxy, type EgressCounters, type EgressProxy } from './proxy.ts';
 import { createResolver, type Resolve } from './resolver.ts';
 import type { Policy } from './rules.ts';
+import { writeTrust } from './trust.ts';
 
 export interface Egress {
   /** What providers bind into a sandbox with a channel. It exists once it was opened. */
@@ -68,6 +70,8 @@ export function createEgress(options: EgressOptions): Egress {
       proxies.set(who.sandbox, proxy);
       try {
         await channels.open(who.sandbox, proxy.server);
+        // Before anything inside can look for it.
+        if (policy.tls && injection) writeTrust(channels.folder(who.sandbox), await injection.authority.certificate());
       } catch (cause) {
         proxies.delete(who.sandbox);
         throw new BoxError('sandbox_failed', `The channel of sandbox ${who.sandbox} could not be opened: ${(cause as Error).message}`, {

@@ -2,6 +2,8 @@
 
 export const proxyPort = 3128;
 const proxy = `http://127.0.0.1:${proxyPort}`;
+/** Where programs inside see the folder of the channel. */
+export const channelFolder = '/.skillbox/box';
 const direct = 'localhost,127.0.0.1,::1';
 
 /** For every program of a sandbox with a channel; what the caller sets wins. */

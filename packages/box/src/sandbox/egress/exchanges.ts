@@ -10,7 +10,7 @@ import { type Ask, decide, type Policy, type Rule } from './rules.ts';
 export interface Exchange {
   readonly rule: Rule;
   /** It is connected to that address, for as long as the policy allows it. */
-  begin(upstream: Socket, address: string): void;
+  begin(upstream: Socket, address: string, more?: Readonly<Record<string, unknown>>): void;
   /** Once; `reason` when it did not end by itself. */
   end(reason?: string): void;
 }
@@ -55,13 +55,13 @@ export function createExchanges(who: Who, first: Policy, audit: Audit, counters:
       open.add(entry);
       const made: Exchange = {
         rule,
-        begin(upstream, address) {
+        begin(upstream, address, more = {}) {
           // It may have changed while the name was resolved and the connection made.
           decide(policy, ask);
           if (ended) throw new Refusal('not_allowed', 'The network of this sandbox was changed meanwhile.');
           connected = { upstream, since: Date.now() };
           counters.allowed();
-          audit.note(who, 'allowed', { exchange, ...facts(ask), address, rule: rule.text });
+          audit.note(who, 'allowed', { exchange, ...facts(ask), address, rule: rule.text, ...more });
         },
         end(reason) {
           if (ended) return;

@@ -7,10 +7,16 @@ import { Refusal } from './refusal.ts';
 
 export type Target =
   | { readonly kind: 'internal'; readonly path: string }
-  | { readonly kind: 'http'; readonly host: Authority['host']; readonly port: number; readonly path: string };
+  | {
+      readonly kind: 'http';
+      readonly scheme: 'http' | 'https';
+      readonly host: Authority['host'];
+      readonly port: number;
+      readonly path: string;
+    };
 
 /** Of one hop only (RFC 9110, 7.6.1), and what is between the client and this proxy. Expect was answered here. */
-const hopByHop = new Set(
+export const hopByHop: ReadonlySet<string> = new Set(
   'connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade expect http2-settings'.split(
     ' ',
   ),
@@ -34,7 +40,7 @@ export function targetOf(request: IncomingMessage): Target {
   const path = rest.startsWith('/') ? rest : `/${rest}`;
   agree(hosts[0], { host, port }, 80);
   if (internalAuthorities.has(`${host.text}:${port}`) && host.text !== 'localhost' && !host.isAddress) return { kind: 'internal', path };
-  return { kind: 'http', host, port, path };
+  return { kind: 'http', scheme: 'http', host, port, path };
 }
 
 /** Throws malformed or bad_host. */
@@ -78,7 +84,7 @@ export function framingOf(request: IncomingMessage): 'none' | 'length' | 'chunke
 }
 
 /** The parser refuses most of this; a second look costs nothing, and does not depend on its version. */
-function checkFraming(request: IncomingMessage): void {
+export function checkFraming(request: IncomingMessage): void {
   const lengths = valuesOf(request, 'content-length');
   const encodings = valuesOf(request, 'transfer-encoding');
   if (lengths.length > 1 || encodings.length > 1 || (lengths.length > 0 && encodings.length > 0))
@@ -89,7 +95,7 @@ function checkFraming(request: IncomingMessage): void {
 }
 
 /** Two names for one request are a trick: the one that is checked and the one that the server obeys. */
-function agree(
+export function agree(
   header: string | undefined,
   { host, port }: { readonly host: Authority['host']; readonly port: number },
   usual: number | undefined,
@@ -101,7 +107,7 @@ function agree(
   throw new Refusal('malformed', `The Host header says ${JSON.stringify(header.slice(0, 100))}, the target ${spellHost(host)}:${port}.`);
 }
 
-function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
+export function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
   return pairs(rawHeaders).flatMap(([key, value]) => (key.toLowerCase() === name ? [value] : []));
 }
 

@@ -13,21 +13,12 @@ import type { Audit, Who } from './audit.ts';
 import { createExchanges, type Exchange, type Exchanges, facts } from './exchanges.ts';
 import { endToEnd, framingOf, targetOf, tunnelOf } from './heads.ts';
 import { type Host, spellHost } from './hosts.ts';
+import { type Injection, mustSee } from './injection.ts';
+import { insideTarget, intercept, type Tunnel } from './intercept.ts';
 import { type InternalService, serveInternal } from './internal.ts';
 import { Refusal, type RefusalReason } from './refusal.ts';
 import type { Resolve } from './resolver.ts';
 import type { Ask, Policy } from './rules.ts';
-
-/**
- * Credentials that the proxy adds. What it promises: headersFor is asked after a request was allowed and its address checked, and
- * what it answers replaces headers of the same name from inside; the values are neither logged nor put into the audit record, and
- * never travel back inside. intercepts is asked for a CONNECT before it is decided: true hands the tunnel to `intercept`, which ends
- * TLS with the box's certificate and gives each request inside to `decide` with its method and path.
- */
-export interface Injection {
-  headersFor(who: Who, host: string, port: number): Promise<Readonly<Record<string, string>>>;
-  intercepts(who: Who, host: string): boolean;
-}
 
 export interface EgressCounters {
   allowed(): void;
@@ -89,15 +80,7 @@ export function createProxy(parts: ProxyParts, who: Who, policy: Policy): Egress
     socket.on('error', () => undefined);
   });
   server.on('connect', (request, socket, head) => void answerConnect(parts, who, exchanges, request, socket, head));
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (error.code === 'ECONNRESET' || !socket.writable || turns.get(socket)?.over) {
-      socket.destroy();
-      return;
-    }
-    const refusal = new Refusal('malformed', `The request could not be read: ${error.message}.`);
-    exchanges.refused({}, refusal);
-    endWith(socket, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, refusal);
-  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseMalformed(exchanges, error, socket));
   return {
     server,
     change: exchanges.change,
@@ -129,29 +112,40 @@ function inTurn(socket: Duplex, work: () => Promise<void>): void {
   });
 }
 
-/** One request of any kind but CONNECT. */
+function refuseMalformed(exchanges: Exchanges, error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || turns.get(socket)?.over) {
+    socket.destroy();
+    return;
+  }
+  const refusal = new Refusal('malformed', `The request could not be read: ${error.message}.`);
+  exchanges.refused({}, refusal);
+  endWith(socket, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, refusal);
+}
+
+/** One request of any kind but CONNECT; with `tunnel`, one that came in TLS through it. */
 async function answer(
   parts: ProxyParts,
   who: Who,
   exchanges: Exchanges,
   request: IncomingMessage,
   response: ServerResponse,
+  tunnel?: Tunnel,
 ): Promise<void> {
   // A client that goes away while it is answered.
   request.on('error', () => undefined);
   response.on('error', () => undefined);
   let what: Record<string, unknown> = { method: request.method };
   try {
-    const target = targetOf(request);
+    const target = tunnel ? insideTarget(request, tunnel) : targetOf(request);
     if (target.kind === 'internal') {
       what = { method: request.method, host: 'box.internal', path: target.path.replace(/\?.*/s, '').slice(0, 500) };
       await serveInternal(parts.services, target.path, { who, policy: exchanges.policy, request, response });
       return;
     }
-    const { host, port, path } = target;
+    const { host, port, path, scheme } = target;
     const ask: Ask = { method: request.method ?? '', host, port, path: path.replace(/\?.*/s, '') };
     what = facts(ask);
-    await forward(parts, who, exchanges, { ask, path, request, response });
+    await forward(parts, who, exchanges, { ask, path, request, response, scheme });
   } catch (error) {
     const refusal = asRefusal(error);
     exchanges.refused(what, refusal);
@@ -163,6 +157,7 @@ async function answer(
 
 interface Forwarding {
   readonly ask: Ask;
+  readonly scheme: 'http' | 'https';
   /** With the query. */
   readonly path: string;
   readonly request: IncomingMessage;
@@ -170,7 +165,8 @@ interface Forwarding {
 }
 
 /** Throws a Refusal as long as nothing of an answer was sent. */
-async function forward(parts: ProxyParts, who: Who, exchanges: Exchanges, { ask, path, request, response }: Forwarding): Promise<void> {
+async function forward(parts: ProxyParts, who: Who, exchanges: Exchanges, forwarding: Forwarding): Promise<void> {
+  const { ask, path, request, response, scheme } = forwarding;
   const { host, port, method } = ask;
   const exchange = exchanges.open(ask, () => request.socket.destroy());
   let upstream: Socket | undefined;
@@ -178,15 +174,17 @@ async function forward(parts: ProxyParts, who: Who, exchanges: Exchanges, { ask,
     const reached = await reach(parts, host, port, request.socket);
     upstream = reached.socket;
     if (response.destroyed) throw new Refusal('unreachable', 'The client went away.');
-    exchange.begin(upstream, reached.address);
-    const injected = (await parts.injection?.headersFor(who, host.text, port)) ?? {};
+    const secured = scheme === 'https' ? await parts.injection?.secure(upstream, host, limits.connectMs) : undefined;
+    // Last of all, when it is certain whom the request goes to.
+    const added = await parts.injection?.addTo(who, exchanges.policy, ask, scheme);
+    exchange.begin(upstream, reached.address, added?.facts);
     const framing = framingOf(request);
     const headers = endToEnd(request.rawHeaders, {
-      Host: port === 80 ? spellHost(host) : `${spellHost(host)}:${port}`,
+      Host: port === (scheme === 'http' ? 80 : 443) ? spellHost(host) : `${spellHost(host)}:${port}`,
       ...(framing === 'chunked' && { 'Transfer-Encoding': 'chunked' }),
-      ...injected,
+      ...added?.headers,
     });
-    await pass(upstream, { method, path, headers, framing }, request, response);
+    await pass(secured ?? upstream, { method, path, headers, framing }, request, response);
     exchange.end();
   } catch (error) {
     exchange.end((error as Error).message);
@@ -232,10 +230,10 @@ async function pass(upstream: Socket, outgoing: Outgoing, request: IncomingMessa
   }
 }
 
-/** A tunnel. The only place where one is made, so that whoever ends TLS here takes this function's place. */
+/** A tunnel. The only place where one is made: through to the host, or to the box in its place where requests must be seen. */
 async function answerConnect(
   parts: ProxyParts,
-  _who: Who,
+  who: Who,
   exchanges: Exchanges,
   request: IncomingMessage,
   client: Duplex,
@@ -249,6 +247,15 @@ async function answerConnect(
     const { host, port } = tunnelOf(request);
     const ask: Ask = { method: 'CONNECT', host, port, path: undefined };
     what = facts(ask);
+    if (parts.injection && mustSee(exchanges.policy, host, port)) {
+      await intercept(parts.injection.authority, {
+        ...{ head, limits, client: client as Socket, tunnel: { host, port } },
+        onRequest: (inner, response) => inTurn(inner.socket, () => answer(parts, who, exchanges, inner, response, { host, port })),
+        onRefused: (refusal) => exchanges.refused(what, refusal),
+        onMalformed: (error, socket) => refuseMalformed(exchanges, error, socket),
+      });
+      return;
+    }
     exchange = exchanges.open(ask, () => {
       client.destroy();
       upstream?.destroy();

@@ -9,6 +9,8 @@ export type RefusalReason =
   | 'private_address'
   | 'unresolved'
   | 'unreachable'
+  | 'untrusted'
+  | 'secret_missing'
   | 'not_found';
 
 const statuses: Record<RefusalReason, number> = {
@@ -19,6 +21,8 @@ const statuses: Record<RefusalReason, number> = {
   private_address: 403,
   unresolved: 502,
   unreachable: 502,
+  untrusted: 502,
+  secret_missing: 502,
   not_found: 404,
 };
 

@@ -1,6 +1,6 @@
 /** What `network.allow` says: which hosts and ports, and for plain HTTP which methods and paths. docs/network.md has the table. */
 
-import type { EgressRule as GivenRule } from '@skillbox/protocol';
+import type { CredentialRule, EgressRule as GivenRule } from '@skillbox/protocol';
 import { type Host, parseAuthority, parseHost, spellHost } from './hosts.ts';
 import { Refusal } from './refusal.ts';
 
@@ -18,6 +18,10 @@ export interface Rule {
 export interface Policy {
   readonly mode: 'none' | 'allow';
   readonly rules: readonly Rule[];
+  /** What the proxy adds for which host. */
+  readonly credentials?: readonly CredentialRule[];
+  /** Requests in TLS are seen where they get a credential, or where a rule bounds methods or paths. */
+  readonly tls?: boolean;
 }
 
 /** What somebody wants to do. `path` without the query; undefined when it cannot be seen: a tunnel. */
@@ -64,8 +68,11 @@ export function covers(bound: Rule, wanted: Rule): boolean {
   );
 }
 
+/** Whatever the method and path are. */
+export const leadsTo = (rule: Rule, host: Host, port: number): boolean => matchesHost(rule.host, host) && rule.ports.includes(port);
+
 function matches(rule: Rule, ask: Ask): boolean {
-  if (!matchesHost(rule.host, ask.host) || !rule.ports.includes(ask.port)) return false;
+  if (!leadsTo(rule, ask.host, ask.port)) return false;
   // What goes through a tunnel cannot be seen, so what must be seen cannot go through one.
   if (ask.path === undefined) return rule.methods === undefined && rule.paths === undefined;
   if (rule.methods && !rule.methods.includes(ask.method)) return false;

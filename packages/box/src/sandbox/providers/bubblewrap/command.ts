@@ -1,13 +1,13 @@
 /** What the launcher is told: how to prepare, and the bubblewrap command line. One place says what a sandbox sees. */
 
 import { existsSync, lstatSync } from 'node:fs';
+import { channelFolder } from '../../egress/environment.ts';
+import { bundleFile } from '../../egress/trust.ts';
 import type { LivingLimits } from '../../living.ts';
 import type { RunLimits } from '../../provider.ts';
 
 /** Inside: the guest's own path, the only thing of ours in the root. */
 const guestPath = '/.skillbox/guest';
-/** Where the guest looks for the way to the box. */
-const channelPath = '/.skillbox/box';
 const seccompFd = '9';
 /** Where the launcher makes things reachable for bubblewrap; private to its mount namespace. */
 const stage = '/tmp';
@@ -76,11 +76,13 @@ export interface LivingOrderInput {
   readonly pidFile: string;
   /** Folder with the socket that leads to the box. */
   readonly channel?: string;
+  /** The authority of the box counts inside like those of the machine. */
+  readonly trustsBox?: boolean;
 }
 
 /** A sandbox that outlives the server: its home is layers on disk, programs may be started from it and from /tmp. */
 export function livingOrders(input: LivingOrderInput): Buffer {
-  const { channel, disk, diskUid, ids, layers, limits, paths, pidFile, socket, uid } = input;
+  const { channel, disk, diskUid, ids, layers, limits, paths, pidFile, socket, trustsBox, uid } = input;
   const names = layers.map((_, index) => `layer${index}`);
   return encodeOrders([
     ...['outlive', pidFile, 'listen', socket],
@@ -100,7 +102,10 @@ export function livingOrders(input: LivingOrderInput): Buffer {
       ...(ids.kind === 'self' ? {} : { nproc: limits.processes + (channel ? 5 : 4) }),
       ...(input.cgroup.memory ? {} : { data: limits.memoryBytes }),
     }),
-    ...['exec', ...bubblewrapArguments(paths, channel ? [...homeMounts, ...channelMounts()] : homeMounts)],
+    ...[
+      'exec',
+      ...bubblewrapArguments(paths, channel ? [...homeMounts, ...channelMounts(), ...(trustsBox ? trustMounts() : [])] : homeMounts),
+    ],
   ]);
 }
 
@@ -121,9 +126,15 @@ const homeMounts = ['--bind', `${stage}/tmp`, '/tmp', '--bind', `${stage}/home`,
 const channelMounts = (): string[] => [
   '--ro-bind',
   `${stage}/box`,
-  channelPath,
+  channelFolder,
   ...certificates.flatMap((path) => ['--ro-bind-try', path, path]),
 ];
+/** Over the bundle of the machine, for programs that look nowhere else. */
+const trustMounts = (): string[] =>
+  bundles
+    .filter((path) => existsSync(path) && !lstatSync(path).isSymbolicLink())
+    .flatMap((path) => ['--ro-bind', `${stage}/box/${bundleFile}`, path]);
+const bundles = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt'];
 /** The public halves only: what is private lies beside them. */
 const certificates = ['/etc/ssl/certs', '/etc/pki/tls/certs', '/etc/pki/ca-trust/extracted'];
 

@@ -110,6 +110,7 @@ function createHandle(options: LivingOptions, disks: Disks, spec: SandboxSpec, f
       layers: record.layers.map(disks.layerFolder),
       cgroup: { memory: cgroups.available.has('memory') },
       ...(wayOut && { channel: wayOut }),
+      ...(spec.trustsBox && { trustsBox: true }),
     });
     const log = openSync(logFile, 'w', 0o600);
     const child = spawn(
