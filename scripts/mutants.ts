@@ -34,8 +34,11 @@ const launcher = edit(`${provider}/launcher.ts`);
 const uids = edit(`${provider}/uids.ts`);
 const launch = edit('packages/box/native/launch.c');
 const guest = edit('packages/box/native/guest-once.c');
+const guestPrograms = edit('packages/box/native/guest-programs.c');
 const guestMain = edit('packages/box/native/guest.c');
 const imageRuns = edit('packages/box/src/sandbox/providers/docker/image-runs.ts');
+const heldFolder = edit('packages/box/src/cli/held-folder.ts');
+const living = edit(`${provider}/living.ts`);
 const env = edit('packages/box/src/env-names.ts');
 const records = edit('packages/box/src/executions/records.ts');
 const warmPython = edit('packages/box/native/warm/python/sitecustomize.py');
@@ -668,6 +671,25 @@ const host: Mutant[] = [
     'hostile-guest',
     'leaves no consumer of a large file waiting',
     runOnce("      stream?.through.destroy(new Error('the sandbox ended'));\n", ''),
+  ),
+  mutant(
+    'cp: a folder on the way that is a link',
+    'link-race',
+    'the caller’s side swaps while folders are copied in and out',
+    heldFolder(' | constants.O_NOFOLLOW', ''),
+  ),
+  mutant('living: largest file', 'rlimits', 'has limits of its own, soft and hard alike', command('      fsize: limits.diskBytes,\n', '')),
+  mutant(
+    'living: one uid for each sandbox',
+    'identity',
+    'is, seen from the host, a uid of its own: not root, not the server, not a neighbour',
+    living('if (!taken.has(uid)) return uid;', 'return uid;'),
+  ),
+  mutant(
+    'living: what pid 1 holds',
+    'descriptor-leak',
+    'leaves pid 1 with its channel and nothing of the server',
+    guestPrograms('dup2(nothing, 2) < 0', '0'),
   ),
   mutant(
     'host: rows of one tenant',

@@ -4,12 +4,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BoxError } from '@skillbox/protocol';
 import { InvalidArgumentError, NotFoundError, SandboxError } from 'e2b';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createClient } from '../../packages/box/src/cli/client.ts';
-import { createIo } from '../../packages/box/src/cli/io.ts';
-import { cpLeaf } from '../../packages/box/src/cli/sandbox-cp.ts';
+import { copy } from './copy.ts';
 import { useInside } from './inside.ts';
 import type { Living } from './living.ts';
 
@@ -62,12 +59,12 @@ const doors: Record<(typeof fileDoors)[number], FileDoor> = {
   cp: {
     async read(path) {
       const target = join(mkdtempSync(join(folder, 'cp-')), 'got');
-      return (await copy(`${living.id}:${path}`, target)) ? readFileSync(target, 'utf8') : undefined;
+      return (await copy(inside.box.url, living, `${living.id}:${path}`, target)) ? readFileSync(target, 'utf8') : undefined;
     },
     async write(path, content) {
       const source = join(mkdtempSync(join(folder, 'cp-')), 'given');
       writeFileSync(source, content);
-      return copy(source, `${living.id}:${path}`);
+      return copy(inside.box.url, living, source, `${living.id}:${path}`);
     },
   },
 };
@@ -76,19 +73,6 @@ const doors: Record<(typeof fileDoors)[number], FileDoor> = {
 function refused(error: unknown): undefined {
   if (error instanceof SandboxError || error instanceof NotFoundError || error instanceof InvalidArgumentError) return undefined;
   throw error;
-}
-
-/** As the command line calls it, without a process for each. */
-async function copy(from: string, to: string): Promise<boolean> {
-  const client = createClient({ url: inside.box.url, key: living.key, tenant: undefined });
-  const context = { io: createIo({ json: true, colour: false }), client: async () => client, flags: {}, leaves: [] };
-  return cpLeaf.run(context as unknown as Parameters<typeof cpLeaf.run>[0], { from, to }).then(
-    () => true,
-    (error) => {
-      if (error instanceof BoxError) return false;
-      throw error;
-    },
-  );
 }
 
 /** What an earlier attempt made inside under a path of the host. */

@@ -2,9 +2,9 @@
 
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, mkdir, open, readlink, realpath, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join, sep } from 'node:path';
+import { type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { type Artifact, BoxError } from '@skillbox/protocol';
+import { codeOf, holdFolder, makeChild, within } from './held-folder.ts';
 
 /** `read` gives the bytes of one artifact. Resolves to the paths written. */
 export async function downloadArtifacts(
@@ -15,23 +15,23 @@ export async function downloadArtifacts(
   // All names first: either nothing is wrong with any of them, or nothing is written.
   for (const { path } of artifacts) requireSafe(path);
   await mkdir(folder, { recursive: true });
-  const root = await realpath(folder);
   const written: string[] = [];
   for (const artifact of artifacts) {
-    await makeParents(root, dirname(artifact.path));
-    await writeOne(root, artifact, await read(artifact));
-    written.push(join(folder, artifact.path));
+    const { path, size, sha256 } = artifact;
+    await writeInto(folder, path, 0o644, async () => checked(path, size, sha256, await read(artifact)));
+    written.push(`${folder.replace(/\/+$/, '')}/${path}`);
   }
   return written;
 }
 
 /** One file, or a folder when there is no content, under `folder`; its name comes from a sandbox. */
-export async function writeInto(folder: string, path: string, mode: number, content?: AsyncIterable<Buffer>): Promise<void> {
+export async function writeInto(folder: string, path: string, mode: number, content?: () => Promise<AsyncIterable<Buffer>>): Promise<void> {
   requireSafe(path);
-  const root = await realpath(folder);
-  if (!content) return makeParents(root, path);
-  await makeParents(root, dirname(path));
-  await writeFile(root, path, (mode & 0o111) === 0 ? 0o644 : 0o755, content);
+  const parts = path.split('/');
+  const name = content ? parts.pop() : undefined;
+  await inFolder(folder, parts, path, async (parent) => {
+    if (content && name !== undefined) await writeFile(parent, name, path, (mode & 0o111) === 0 ? 0o644 : 0o755, await content());
+  });
 }
 
 function requireSafe(path: string): void {
@@ -40,19 +40,26 @@ function requireSafe(path: string): void {
   throw refused(path, 'its name could lead out of the folder');
 }
 
-/** Folder by folder: a link on the way would lead elsewhere. */
-async function makeParents(root: string, parent: string): Promise<void> {
-  let folder = root;
-  for (const part of parent === '.' ? [] : parent.split('/')) {
-    folder = join(folder, part);
-    const stats = await lstat(folder).catch(absent);
-    if (!stats) await mkdir(folder);
-    else if (!stats.isDirectory()) throw refused(parent, `${folder} is ${stats.isSymbolicLink() ? 'a link' : 'not a folder'}`);
+/** Folder by folder, each held while the next is opened: a link on the way, or swapped in later, leads nowhere. */
+async function inFolder(root: string, parts: readonly string[], path: string, work: (folder: FileHandle) => Promise<void>): Promise<void> {
+  let folder = await holdFolder(root);
+  try {
+    for (const part of parts) {
+      const next = await makeChild(folder, part).catch(async (error) => {
+        if (!['ELOOP', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error;
+        const isLink = await lstat(within(folder, part)).then(
+          (stats) => stats.isSymbolicLink(),
+          () => true,
+        );
+        throw refused(path, `${part} is ${isLink ? 'a link' : 'not a folder'}`);
+      });
+      await folder.close();
+      folder = next;
+    }
+    await work(folder);
+  } finally {
+    await folder.close();
   }
-}
-
-async function writeOne(root: string, { path, size, sha256 }: Artifact, content: AsyncIterable<Buffer>): Promise<void> {
-  await writeFile(root, path, 0o644, checked(path, size, sha256, content));
 }
 
 async function* checked(path: string, size: number, sha256: string, content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -68,17 +75,15 @@ async function* checked(path: string, size: number, sha256: string, content: Asy
 }
 
 /** Under another name at first, so that a broken download leaves the old file, and a link at the target is replaced, not followed. */
-async function writeFile(root: string, path: string, mode: number, content: AsyncIterable<Buffer>): Promise<void> {
-  const target = join(root, path);
-  const temporary = join(dirname(target), `.${basename(target).slice(0, 100)}.${randomBytes(6).toString('hex')}`);
+async function writeFile(folder: FileHandle, name: string, path: string, mode: number, content: AsyncIterable<Buffer>): Promise<void> {
+  const temporary = within(folder, `.${name.slice(0, 100)}.${randomBytes(6).toString('hex')}`);
   const file = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, mode);
   try {
-    const real = await readlink(`/proc/self/fd/${file.fd}`);
-    if (!real.startsWith(root === sep ? root : root + sep)) throw refused(path, 'a folder on the way was replaced by a link');
     for await (const chunk of content) await file.writeFile(chunk);
     await file.close();
-    await rename(temporary, target).catch((error: NodeJS.ErrnoException) => {
-      throw error.code === 'EISDIR' || error.code === 'ENOTEMPTY' ? refused(path, `${target} is a folder`) : error;
+    await rename(temporary, within(folder, name)).catch((error) => {
+      const code = codeOf(error);
+      throw code === 'EISDIR' || code === 'ENOTEMPTY' ? refused(path, `${name} is a folder`) : error;
     });
   } catch (error) {
     await file.close().catch(() => undefined);
@@ -91,9 +96,4 @@ function refused(path: string, why: string): BoxError {
   return new BoxError('usage', `The artifact ${JSON.stringify(path)} cannot be saved: ${why}.`, {
     hint: 'Save into an empty folder, or fetch all of them as an archive with the link in files_url.',
   });
-}
-
-function absent(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
-  return undefined;
 }

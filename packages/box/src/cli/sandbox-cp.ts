@@ -1,8 +1,8 @@
 /** skillbox sandbox cp: files and folders, one side in a sandbox. Neither side's links lead anywhere. */
 
 import { constants } from 'node:fs';
-import { lstat, mkdir, open, opendir } from 'node:fs/promises';
-import { basename, join, posix, relative, resolve, sep } from 'node:path';
+import { type FileHandle, lstat, mkdir, open, opendir } from 'node:fs/promises';
+import { basename, posix, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { BoxError } from '@skillbox/protocol';
 import { z } from 'zod';
@@ -10,6 +10,7 @@ import { formatSize } from '../units.ts';
 import { commandNamed } from './call.ts';
 import type { Client } from './client.ts';
 import { writeInto } from './download.ts';
+import { codeOf, holdChild, within } from './held-folder.ts';
 import type { CliContext, Leaf, Outcome } from './leaf.ts';
 
 const input = z.object({
@@ -67,46 +68,53 @@ function remoteOf(text: string): Remote | undefined {
 type Count = (path: string, size: number) => void;
 
 async function upload(client: Client, from: string, { id, path }: Remote, intoFolder: boolean, count: Count): Promise<void> {
-  const source = resolve(from);
-  const stats = await lstat(source).catch(() => undefined);
+  const stats = await lstat(resolve(from)).catch(() => undefined);
   if (!stats) throw new BoxError('usage', `There is nothing at ${from}.`);
+  const source = resolve(from);
   const target =
     intoFolder || (stats.isFile() && (await kindOf(client, id, path)) === 'directory') ? posix.join(path, basename(source)) : path;
   if (stats.isFile()) return uploadFile(client, id, source, target, count);
   if (!stats.isDirectory()) throw new BoxError('usage', `${from} is neither a file nor a folder.`);
   await makeFolder(client, id, target);
-  for await (const found of walk(source)) {
-    const inside = posix.join(target, relative(source, found.path).split(sep).join('/'));
-    if (found.folder) await makeFolder(client, id, inside);
-    else await uploadFile(client, id, found.path, inside, count);
-  }
+  const folder = await open(source, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  await uploadFolder(client, id, folder, target, count);
 }
 
-/** Parents before their children; links and what is no file are left out. */
-async function* walk(folder: string): AsyncGenerator<{ path: string; folder: boolean }> {
-  for await (const entry of await opendir(folder)) {
-    const path = join(folder, entry.name);
-    if (entry.isFile()) yield { path, folder: false };
-    if (!entry.isDirectory()) continue;
-    yield { path, folder: true };
-    yield* walk(path);
+/** What is no link, and is still none when it is opened; the folder stays the one that was opened, whatever its name is given to meanwhile. */
+async function uploadFolder(client: Client, id: string, folder: FileHandle, path: string, count: Count): Promise<void> {
+  try {
+    for await (const entry of await opendir(within(folder, '.'))) {
+      const inside = posix.join(path, entry.name);
+      if (entry.isFile()) await uploadFile(client, id, within(folder, entry.name), inside, count);
+      if (!entry.isDirectory()) continue;
+      const child = await holdChild(folder, entry.name).catch(unlessSwapped);
+      if (!child) continue;
+      await makeFolder(client, id, inside);
+      await uploadFolder(client, id, child, inside, count);
+    }
+  } finally {
+    await folder.close();
   }
 }
 
 async function uploadFile(client: Client, id: string, file: string, path: string, count: Count): Promise<void> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(unlessSwapped);
+  if (!handle) return;
   try {
-    const { size, mode } = await handle.stat();
+    const stats = await handle.stat();
+    if (!stats.isFile()) return;
     const body: Readable = handle.createReadStream({ autoClose: false });
-    await client.call(
-      commandNamed('sandbox.file.write'),
-      { id, path, mode: (mode & 0o777).toString(8).padStart(3, '0'), body },
-      { silenceMs: 0 },
-    );
-    count(file, size);
+    const mode = (stats.mode & 0o777).toString(8).padStart(3, '0');
+    await client.call(commandNamed('sandbox.file.write'), { id, path, mode, body }, { silenceMs: 0 });
+    count(path, stats.size);
   } finally {
     await handle.close();
   }
+}
+
+/** A link by now, gone, or something else: as if it had been left out from the beginning. */
+function unlessSwapped(error: unknown): undefined {
+  if (!['ELOOP', 'ENOTDIR', 'ENOENT', 'ENXIO'].includes(codeOf(error) ?? '')) throw error;
 }
 
 async function makeFolder(client: Client, id: string, path: string): Promise<void> {
@@ -134,7 +142,7 @@ async function download(client: Client, { id, path }: Remote, to: string, count:
     const into = to.endsWith('/') || local?.isDirectory();
     const [folder, name] = into ? [to, posix.basename(path)] : [resolve(to, '..'), basename(to)];
     await mkdir(folder, { recursive: true });
-    await writeInto(folder, name, entry.mode, await read(path));
+    await writeInto(folder, name, entry.mode, () => read(path));
     count(path, entry.size);
     return;
   }
@@ -146,7 +154,7 @@ async function download(client: Client, { id, path }: Remote, to: string, count:
     const name = posix.relative(path, item.path);
     if (item.kind === 'directory') await writeInto(to, name, item.mode);
     if (item.kind !== 'file') continue;
-    await writeInto(to, name, item.mode, await read(item.path));
+    await writeInto(to, name, item.mode, () => read(item.path));
     count(item.path, item.size);
   }
 }

@@ -48,23 +48,24 @@ export function createGuestClient(open: () => Promise<Duplex>): GuestClient {
     const socket = await open();
     socket.write(encodeFrame(type, payload, id));
     const frames = readFrames(socket);
-    const first = await frames.next().catch((error) => {
-      throw translate(error);
-    });
-    if (first.done) throw gone();
-    if (first.value.type === '!') {
+    try {
+      const first = await frames.next();
+      if (first.done) throw gone();
+      const { payload, type: answer } = first.value;
+      if (answer === '!') throw refusal(payload);
+      if (answer !== 'p' || payload.length !== 4) throw new ProtocolViolation('an answer out of turn');
+      return createProgram(id, payload.readInt32LE(0), socket, frames, ask);
+    } catch (error) {
       socket.destroy();
-      throw refusal(first.value.payload);
+      throw translate(error);
     }
-    if (first.value.type !== 'p' || first.value.payload.length !== 4) throw new BoxError('sandbox_failed', 'The guest broke its protocol.');
-    return createProgram(id, first.value.payload.readInt32LE(0), socket, frames, ask);
   };
 
   return {
     start: (spec) => attach('P', startPayload(spec), spec.id),
     join: (id, after) => attach('J', uint64(after), id),
     async programs() {
-      return (await ask('L', empty)).map((frame) => parseProgram(frame));
+      return (await ask('L', empty)).map(parsed(parseProgram));
     },
     async signal(id, signal) {
       await ask('K', uint32(signal), id);
@@ -134,13 +135,13 @@ function createProgram(id: number, pid: number, socket: Duplex, frames: AsyncGen
 function createFiles(open: () => Promise<Duplex>, ask: Ask): SandboxFiles {
   const one = async (type: string, payload: Buffer): Promise<FileEntry> => {
     const entry = (await ask(type, payload)).find((frame) => frame.type === 'N');
-    if (!entry) throw new BoxError('sandbox_failed', 'The guest broke its protocol.');
-    return parseEntry(entry.payload);
+    if (!entry) throw translate(new ProtocolViolation('no answer'));
+    return parsed(parseEntry)(entry.payload);
   };
   return {
     stat: (path) => one('S', text(path)),
     async list(path, { depth = 1, limit = 10_000 } = {}) {
-      return (await ask('T', Buffer.concat([uint32(depth), uint32(limit), text(path)]))).map((frame) => parseEntry(frame.payload));
+      return (await ask('T', Buffer.concat([uint32(depth), uint32(limit), text(path)]))).map(({ payload }) => parsed(parseEntry)(payload));
     },
     makeDir: (path) => one('M', Buffer.concat([uint32(0o755), text(path)])),
     move: (from, to) => one('R', Buffer.concat([text(from), text(to)])),
@@ -151,14 +152,16 @@ function createFiles(open: () => Promise<Duplex>, ask: Ask): SandboxFiles {
       const socket = await open();
       socket.write(encodeFrame('G', Buffer.concat([uint64(offset), uint64(limit), text(path)]), 0));
       const frames = readFrames(socket);
-      const first = await frames.next();
-      if (first.done) throw gone();
-      if (first.value.type === '!') {
+      try {
+        const first = await frames.next();
+        if (first.done) throw gone();
+        if (first.value.type === '!') throw refusal(first.value.payload);
+        const entry = parseEntry(first.value.payload);
+        return { entry, content: Readable.from(contents(frames, socket), { objectMode: false }) };
+      } catch (error) {
         socket.destroy();
-        throw refusal(first.value.payload);
+        throw translate(error);
       }
-      const entry = parseEntry(first.value.payload);
-      return { entry, content: Readable.from(contents(frames, socket), { objectMode: false }) };
     },
     async write(path, content, { mode = 0o644, append = false, mustBeNew = false } = {}) {
       const socket = await open();
@@ -166,20 +169,27 @@ function createFiles(open: () => Promise<Duplex>, ask: Ask): SandboxFiles {
         socket.write(encodeFrame('V', Buffer.concat([uint32(mode), uint32(Number(append) | (Number(mustBeNew) << 1)), text(path)]), 0));
         const frames = readFrames(socket);
         await expectDone(frames);
-        try {
-          for await (const chunk of pieces(content)) {
-            // Waits for the guest: a file larger than memory goes through in pieces.
-            if (!socket.write(encodeFrame('D', chunk, 0))) await drained(socket);
-          }
-          socket.write(encodeFrame('z', empty, 0));
-        } catch (error) {
-          // A full disk ends the connection from the other side, and the reason is still to be read.
-          if (!(error instanceof BoxError)) throw error;
+        // Read from now on: a guest that refuses, because the disk is full, says so in the middle and hangs up.
+        const answer = frames.next();
+        let answered = false;
+        const over = answer.then(
+          () => undefined,
+          () => undefined,
+        );
+        void over.then(() => {
+          answered = true;
+        });
+        for await (const chunk of pieces(content)) {
+          if (answered) break;
+          // Waits for the guest: a file larger than memory goes through in pieces.
+          if (!socket.write(encodeFrame('D', chunk, 0))) await Promise.race([drained(socket), over]);
         }
-        const answer = await frames.next();
-        if (answer.done) throw gone();
-        if (answer.value.type === '!') throw refusal(answer.value.payload);
-        return parseEntry(answer.value.payload);
+        // What the content itself throws ends the connection before this, and the guest removes what it has.
+        if (!answered) socket.write(encodeFrame('z', empty, 0));
+        const { done, value } = await answer;
+        if (done) throw gone();
+        if (value.type === '!') throw refusal(value.payload);
+        return parseEntry(value.payload);
       } catch (error) {
         throw translate(error);
       } finally {
@@ -190,7 +200,12 @@ function createFiles(open: () => Promise<Duplex>, ask: Ask): SandboxFiles {
       const socket = await open();
       socket.write(encodeFrame('H', Buffer.concat([Buffer.from([Number(recursive)]), text(path)]), 0));
       const frames = readFrames(socket);
-      await expectDone(frames);
+      try {
+        await expectDone(frames);
+      } catch (error) {
+        socket.destroy();
+        throw translate(error);
+      }
       const stop = (): void => void socket.destroy();
       signal.addEventListener('abort', stop, { once: true });
       return changes(frames, socket, signal);
@@ -219,6 +234,8 @@ async function* contents(frames: AsyncGenerator<Frame>, socket: Duplex): AsyncGe
       yield Buffer.from(payload);
     }
     throw gone();
+  } catch (error) {
+    throw translate(error);
   } finally {
     socket.destroy();
   }
@@ -276,18 +293,15 @@ function readExactly(socket: Duplex, length: number): Promise<Buffer> {
   });
 }
 
+/** Also when there is nobody left who could read: then the answer says so. */
 function drained(socket: Duplex): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const drain = (): void => {
-      socket.off('close', close);
+  if (socket.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.off('drain', done).off('close', done);
       resolve();
     };
-    const close = (): void => {
-      socket.off('drain', drain);
-      reject(gone());
-    };
-    socket.once('drain', drain);
-    socket.once('close', close);
+    socket.on('drain', done).on('close', done);
   });
 }
 
@@ -394,6 +408,16 @@ function translate(error: unknown): unknown {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNREFUSED', 'ENOENT'].includes(code) ? gone() : error;
 }
+
+const parsed =
+  <Given, Value>(parse: (given: Given) => Value) =>
+  (given: Given): Value => {
+    try {
+      return parse(given);
+    } catch (error) {
+      throw translate(error);
+    }
+  };
 
 function signalName(number: number): string {
   return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `SIG${number}`;
