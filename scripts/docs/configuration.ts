@@ -25,6 +25,7 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   secretKey: 'server',
   logLevel: 'server',
   drainTimeout: 'server',
+  webhookPrivateAddresses: 'server',
   leaseTtl: 'server',
   standby: 'server',
   warmMemory: 'server',

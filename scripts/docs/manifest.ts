@@ -128,6 +128,15 @@ templates:
     admin_only: false
     # What its provider wants to know.
     options: {}
+
+# Hubs that are told what happens in the box, in all tenants, see docs/webhooks.md.
+webhooks:
+  hub:
+    url: https://hub.example/skillbox
+    # Exact types, beginnings such as sandbox.*, or *.
+    events: [sandbox.*, execution.finished]
+    # Variable with the key that signs: echo whsec_$(openssl rand -base64 32)
+    secret_env: HUB_SECRET
 `;
 
 type Entry = readonly [name: string, schema: JsonSchema];

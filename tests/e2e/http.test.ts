@@ -309,6 +309,11 @@ describe('audit', () => {
     await change('/v1/credits/grants', 'POST', 'req-grant', { tenant: 'acme', amount: 1 });
     await change('/v1/secrets/AUDITED', 'PUT', 'req-secret', { value: 'value-of-the-audited-secret' });
     await box.request('/v1/secrets/AUDITED', { method: 'DELETE', headers: { 'X-Request-ID': 'req-secret-delete' } });
+    const hook = { name: 'audited', url: 'http://localhost:9/', events: ['skill.never'] };
+    await change('/v1/webhooks', 'POST', 'req-hook', hook);
+    await change('/v1/webhooks/audited/test', 'POST', 'req-hook-test', {});
+    await change('/v1/webhooks/audited/retry', 'POST', 'req-hook-retry', {});
+    await box.request('/v1/webhooks/audited', { method: 'DELETE', headers: { 'X-Request-ID': 'req-hook-delete' } });
     await change('/v1/host/canary', 'POST', 'req-canary', {});
     await change('/v1/host/reap', 'POST', 'req-reap', { dry_run: true });
 
@@ -330,6 +335,10 @@ describe('audit', () => {
       'credits.grant': ['req-grant', { data: { input: { tenant: 'acme', amount: 1 } } }],
       'secret.set': ['req-secret', { subject: { type: 'secret', id: 'AUDITED' }, data: { input: { name: 'AUDITED' } } }],
       'secret.delete': ['req-secret-delete', { subject: { type: 'secret', id: 'AUDITED' }, data: { input: { name: 'AUDITED' } } }],
+      'webhook.create': ['req-hook', { subject: { type: 'webhook', id: 'audited' }, data: { input: hook } }],
+      'webhook.test': ['req-hook-test', { data: { input: { name: 'audited' } } }],
+      'webhook.retry': ['req-hook-retry', { data: { input: { name: 'audited' } } }],
+      'webhook.delete': ['req-hook-delete', { data: { input: { name: 'audited' } } }],
       'host.canary': ['req-canary', {}],
       'host.reap': ['req-reap', { data: { input: { dry_run: true } } }],
       'key.revoke': ['req-revoke', { actor: { kind: 'adm', id: admin?.id }, subject: { type: 'key', id: made.id } }],

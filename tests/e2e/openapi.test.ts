@@ -231,6 +231,15 @@ describe('answers fit what the document says', () => {
     await expectFit('credits.history', '/v1/credits/history', { status: 200 });
     await expectFit('event.list', '/v1/events', { status: 200 });
     await expectFit('event.list', '/v1/events?type=audit.&limit=1', { status: 200 });
+    const hook = { name: 'hub', url: 'https://hub.example/', events: ['skill.never'] };
+    await expectFit('webhook.create', '/v1/webhooks', { body: hook, status: 201 });
+    await expectFit('webhook.create', '/v1/webhooks', { body: hook, status: 409 });
+    await expectFit('webhook.list', '/v1/webhooks', { status: 200 });
+    await expectFit('webhook.show', '/v1/webhooks/hub', { status: 200 });
+    await expectFit('webhook.deliveries', '/v1/webhooks/hub/deliveries', { status: 200 });
+    await expectFit('webhook.retry', '/v1/webhooks/hub/retry', { body: {}, status: 200 });
+    await box.json('/v1/webhooks', { body: { name: 'near', url: 'http://localhost:9/' } });
+    await expectFit('webhook.test', '/v1/webhooks/near/test', { body: {}, status: 200 });
     await expectFit('box.health', '/health', { status: 200 });
     await expectFit('box.ready', '/ready', { status: 200 });
 
@@ -281,6 +290,7 @@ describe('answers fit what the document says', () => {
       'execution.file': `/v1/executions/${id}/files/a`,
       'skill.delete': '/v1/skills/plain/1.0.0',
       'secret.delete': '/v1/secrets/TOKEN',
+      'webhook.delete': '/v1/webhooks/hub',
     };
     // Signals last, since what is signalled takes no more.
     const others = commands

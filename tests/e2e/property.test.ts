@@ -33,10 +33,12 @@ beforeAll(async () => {
     SKILLBOX_MAX_SKILL_SIZE: '64Ki',
     SKILLBOX_MAX_TIMEOUT: '2s',
     SKILLBOX_LOG_LEVEL: 'silent',
+    SKILLBOX_WEBHOOK_PRIVATE_ADDRESSES: 'allow',
   });
   agent = new Agent({ keepAlive: true, maxSockets: 8 });
   zip = await zipOf(echoSkill('pushed'));
   await box.push(echoSkill());
+  await box.json('/v1/webhooks', { body: { name: 'hooked', url: 'http://127.0.0.1:9/' } });
   executionId = (await box.run('echo', { input: 1 })).execution_id;
   expiredKey = await box.newKey('prop', ['skills:read']);
   sandboxId = (await box.json<{ id: string }>('/v1/sandboxes', { body: { template: 'base' } })).body.id;
@@ -176,9 +178,11 @@ const goodParams = (command: Command): Record<string, fc.Arbitrary<string>> => {
     // Nobody must change the limits of the tenant that does the asking.
     name: command.name.startsWith('tenant')
       ? fc.constantFrom('prop', 'acme')
-      : command.name === 'template.show'
-        ? fc.constantFrom('base', 'base@1', 'absent')
-        : spare,
+      : command.name.startsWith('webhook')
+        ? fc.constantFrom(command.name === 'webhook.delete' ? 'gone' : 'hooked', 'absent')
+        : command.name === 'template.show'
+          ? fc.constantFrom('base', 'base@1', 'absent')
+          : spare,
     version,
     id: goodId(command),
     program: fc.constantFrom(command.name === 'sandbox.output' ? '1' : '2', '2', '99', '0', '-1', '1e3'),
@@ -345,6 +349,15 @@ const goodBody: Record<string, fc.Arbitrary<unknown>> = {
     },
     { requiredKeys: [] },
   ),
+  'webhook.create': fc.record(
+    {
+      name: fc.oneof(fc.uuid(), oddText),
+      url: fc.constantFrom('http://127.0.0.1:9/', 'https://127.0.0.1:9/x?y=z', 'http://[::1]:9', 'ftp://x', 'http://a:b@127.0.0.1:9/', ''),
+      events: fc.array(fc.constantFrom('*', 'sandbox.*', 'skill.pushed', '.', 'x*'), { maxLength: 3 }),
+    },
+    { requiredKeys: ['name', 'url'] },
+  ),
+  'webhook.retry': fc.record({ event: fc.constantFrom('evt_', `evt_${'0'.repeat(36)}`, '') }, { requiredKeys: [] }),
   'credits.grant': fc.record(
     {
       tenant: fc.constantFrom('prop', 'A b'),
@@ -493,7 +506,8 @@ it.each(commands.map((command) => [`${command.http.method} ${command.http.path}`
   // Otherwise the generators have drifted away from what the route takes; a busy machine may not get far enough to tell.
   if (asked < perCommand.numRuns / 2) return;
   expect([...reached].some((status) => status >= 400)).toBe(true);
-  const neverGood = ['/v1/keys/:id', '/v1/snapshots/:id'].includes(command.http.path) || command.name === 'execution.delete';
+  const neverGood =
+    ['/v1/keys/:id', '/v1/snapshots/:id'].includes(command.http.path) || ['execution.delete', 'webhook.delete'].includes(command.name);
   if (!neverGood) expect([...reached].some((status) => status < 300)).toBe(true);
 });
 

@@ -51,6 +51,8 @@ beforeAll(async () => {
   await box.json('/v1/credits/grants', { body: { tenant: 'tenant-a', amount: 7 } });
   for (const name of ['TOKEN', 'ONLY_A'])
     await box.json(`/v1/secrets/${name}`, { method: 'PUT', body: { value: 'secret-of-a' }, key: keyA });
+  const hook = { name: 'hub-of-a', url: 'https://hub.example/', events: ['skill.never'] };
+  await box.json('/v1/webhooks', { body: hook, headers: { 'X-Tenant-ID': 'tenant-a' } });
   stateOfA = await snapshotOfA();
 });
 afterAll(async () => {
@@ -74,6 +76,7 @@ async function snapshotOfA(): Promise<unknown> {
     limits: box.box.tenants.limits('tenant-a'),
     credits: await read('/v1/credits'),
     secrets: await kysely.selectFrom('secrets').selectAll().where('tenant', '=', 'tenant-a').execute(),
+    webhooks: await kysely.selectFrom('webhooks').selectAll().where('tenant', '=', 'tenant-a').execute(),
     files: await read(`/v1/sandboxes/${sandboxOfA}/files/list`),
     programs: await read(`/v1/sandboxes/${sandboxOfA}/programs`),
   };
@@ -260,6 +263,20 @@ const cases: Record<string, Case> = {
     absent: () => ({ query: `subject=execution:${randomUUID()}` }),
     outcome: 403,
   },
+  // Of administrators only; what an administrator who acts for another tenant sees is in webhooks.test.ts.
+  'webhook.create': {
+    theirs: () => posted({ name: 'hub', url: 'https://hub.example/' }),
+    absent: () => posted({ name: 'nobodys', url: 'https://hub.example/' }),
+    outcome: 403,
+  },
+  'webhook.list': { theirs: () => ({}), absent: () => ({}), outcome: 403 },
+  ...Object.fromEntries(
+    ['show', 'delete', 'test', 'deliveries', 'retry'].map((verb): [string, Case] => {
+      const body = ['test', 'retry'].includes(verb) ? posted() : {};
+      const named = (name: string): Call => ({ ...body, params: { name } });
+      return [`webhook.${verb}`, { theirs: () => named('hub-of-a'), absent: () => named('nobodys'), outcome: 403 }];
+    }),
+  ),
   'route.explain': {
     theirs: () => ({ params: { name: 'canary' } }),
     absent: () => ({ params: { name: 'canary' } }),

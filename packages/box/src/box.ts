@@ -11,6 +11,8 @@ import type { Config } from './config.ts';
 import { createLedger, type Ledger } from './credits/ledger.ts';
 import { createMeter } from './credits/meter.ts';
 import { createEvents, type Events } from './events/events.ts';
+import { declaredHooks } from './events/webhooks/declared.ts';
+import { createWebhooks, type Webhooks } from './events/webhooks/webhooks.ts';
 import { createExecutions, type Executions } from './executions/executions.ts';
 import { createRecords, type Records } from './executions/records.ts';
 import { clearSpool, recoverExecutions } from './executions/recovery.ts';
@@ -66,6 +68,7 @@ export interface Box {
   readonly credits: Ledger;
   readonly sandboxes: Sandboxes;
   readonly vault: Vault;
+  readonly webhooks: Webhooks;
   /** All artifacts of an execution as tar.gz. Here, and not in the command, so that the CLI does not load what only servers need. */
   packArtifacts(files: readonly Artifact[]): Readable;
   /** Closes what a crash left, then beats; `url` is where other hosts reach this one, `port` where it listens. */
@@ -80,6 +83,7 @@ const idempotencyForMs = 24 * hourMs;
 
 export async function openBox(config: Config, log: Logger): Promise<Box> {
   const manifest = loadManifest(config);
+  const hooks = declaredHooks(manifest.webhooks, config);
   makeStateRoot(config.stateRoot);
   const lock = await lockState(config.stateRoot);
   clearTemporary(config.stateRoot);
@@ -126,6 +130,14 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     launchersReady: () => provider.standby,
     warm: () => provider.warm,
     egressConnections: () => egress.connections(),
+    webhooksPending: () => webhooks.pending(),
+  });
+  const webhooks = createWebhooks({
+    ...{ database, events, host, leases, log, secrets },
+    onAttempt: (outcome) => metrics.webhookAttempts.inc({ outcome }),
+    declared: hooks,
+    leaseTtlMs: config.leaseTtl,
+    privateAddresses: config.webhookPrivateAddresses === 'allow',
   });
   const records = createRecords(database, blobs, events);
   const spoolFolder = folder('run', 'spool');
@@ -210,6 +222,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       tenants,
       vault,
       version,
+      webhooks,
     },
 
     packArtifacts: (files) => packArtifacts(files, (digest) => blobs.get(digest)),
@@ -233,11 +246,13 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
           await executions.checkCancels();
           await tenants.refresh();
           await sandboxes.beat();
+          await webhooks.beat();
           // What an outage of the database left half-written.
           await recoverExecutions(recovery, host);
         },
         leavesWork: async () => (await records.unfinished(host)).length > 0,
       });
+      await webhooks.start();
       clearSpool(spoolFolder, (id) => executions.owns(id));
       stopListening = database.listen(
         'executions',
@@ -252,6 +267,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       stopListening?.();
       await sandboxes.stop();
       await egress.stop();
+      await webhooks.stop();
       await heartbeat?.stop();
       for (const one of configured) await one.close();
       await images?.close();

@@ -175,6 +175,11 @@ export const settings = {
     size('100Mi'),
     'Room that the file system of the state root must have; with less, /ready says that the box is not.',
   ),
+  webhookPrivateAddresses: setting(
+    'SKILLBOX_WEBHOOK_PRIVATE_ADDRESSES',
+    z.enum(['refuse', 'allow']).default('refuse'),
+    'Whether webhooks made over the API may lead to loopback, private and link-local addresses. Those of the manifest may.',
+  ),
   drainTimeout: setting('SKILLBOX_DRAIN_TIMEOUT', time('20s'), 'How long a stopping server lets running executions finish.'),
   leaseTtl: setting(
     'SKILLBOX_LEASE_TTL',
@@ -208,6 +213,8 @@ export interface Config extends Settings {
   readonly manifest: string | undefined;
   /** Folder that relative paths of the manifest start from. */
   readonly baseDir: string;
+  /** A variable that the manifest names, from the environment or `.env`; blank counts as not given. */
+  variable(name: string): string | undefined;
 }
 
 export interface ConfigSources {
@@ -251,7 +258,8 @@ export function explainConfig({ flags = {}, env = process.env, cwd = process.cwd
   }
   const config = values as unknown as Settings;
   const stateRoot = resolve(baseDir, config.stateRoot ?? '.skillbox-state');
-  return { config: { ...config, ...defaultsWithinMaxima(config, texts), manifest, baseDir, stateRoot }, sources };
+  const variable = (name: string): string | undefined => given(env[name]) ?? given(fileEnv[name]);
+  return { config: { ...config, ...defaultsWithinMaxima(config, texts), manifest, baseDir, stateRoot, variable }, sources };
 }
 
 /** NO_COLOR with any value means no colours (no-color.org), and a dumb terminal has none. */

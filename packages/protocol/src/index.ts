@@ -8,4 +8,5 @@ export * from './sandboxes.ts';
 export * from './secrets.ts';
 export * from './skills.ts';
 export * from './telemetry.ts';
+export * from './webhooks.ts';
 export * from './wire.ts';

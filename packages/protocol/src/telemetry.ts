@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { timestamp } from './ids.ts';
 import { sandbox, sandboxStates } from './sandboxes.ts';
+import { webhook } from './webhooks.ts';
 
 export const routeExplanation = z
   .object({
@@ -32,6 +33,7 @@ export const hostReport = z
     sandboxes: z.record(z.enum(sandboxStates), z.number().int()).describe('Of this host, by state'),
     providers: z.array(z.object({ name: z.string(), tier: z.string(), healthy: z.boolean(), detail: z.string() })),
     canary: canaryRun.nullable().describe('The last run here; null before the first'),
+    webhooks: z.array(webhook).describe('Those of the box whose hub refuses or does not answer, or that gave up deliveries'),
   })
   .meta({ id: 'HostReport' });
 

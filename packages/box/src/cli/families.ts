@@ -5,7 +5,7 @@ export const groups: readonly { readonly title: string; readonly words: readonly
   { title: 'The box', words: ['up', 'down', 'serve', 'health', 'doctor'] },
   { title: 'Skills', words: ['skill', 'run', 'exec'] },
   { title: 'Sandboxes', words: ['sandbox', 'template', 'route', 'credits', 'inspect', 'reap'] },
-  { title: 'Access', words: ['key', 'tenant', 'secret', 'events'] },
+  { title: 'Access', words: ['key', 'tenant', 'secret', 'events', 'webhook'] },
   { title: 'More', words: ['config', 'completion', 'version'] },
 ];
 
@@ -21,6 +21,7 @@ export const familySummaries: Readonly<Record<string, string>> = {
   key: 'API keys',
   tenant: 'Tenants and their limits',
   secret: 'Secrets that the box sends on for sandboxes',
+  webhook: 'Tell a hub what happens in the box',
   config: 'Settings and the manifest',
 };
 

@@ -5,6 +5,7 @@ import type {
   Artifact,
   BoxEvent,
   CreatedKey,
+  CreatedWebhook,
   Execution,
   ExecutionSummary,
   Page,
@@ -12,6 +13,9 @@ import type {
   SkillDetail,
   SkillSummary,
   Tenant,
+  Webhook,
+  WebhookDelivery,
+  WebhookTest,
 } from '@skillbox/protocol';
 import { formatDuration, formatSize } from '../units.ts';
 import { executionView } from './execution-view.ts';
@@ -50,6 +54,13 @@ const views: Record<string, View> = {
   'secret.list': (page: Page<Secret>, io) => list(page, secretColumns, io, 'No secrets. Keep one: skillbox secret set NAME'),
   'secret.delete': (_nothing, _io, { name }) => `Deleted ${name}.`,
   'event.list': (page: Page<BoxEvent>, io) => list(page, eventColumns, io, 'Nothing happened.'),
+  'webhook.create': createdWebhookView,
+  'webhook.list': (page: Page<Webhook>, io) => list(page, webhookColumns, io, 'No webhooks. Make one: skillbox webhook create NAME URL'),
+  'webhook.delete': (_nothing, _io, { name }) => `Deleted ${name}.`,
+  'webhook.test': ({ ok, error, status, ms }: WebhookTest) =>
+    ok ? `It answered ${status} after ${formatDuration(ms)}.` : `It failed after ${formatDuration(ms)}: ${oneLine(error ?? '')}.`,
+  'webhook.deliveries': (page: Page<WebhookDelivery>, io) => list(page, deliveryColumns, io, 'Nothing was sent yet.'),
+  'webhook.retry': ({ retried }: { retried: number }) => `${retried} ${retried === 1 ? 'delivery' : 'deliveries'} will be sent again.`,
 };
 
 export const statusTones: Record<string, Tone> = {
@@ -144,6 +155,31 @@ const eventColumns: Column<BoxEvent>[] = [
   column('BY', (event) => `${event.actor.kind}:${event.actor.id}`),
 ];
 
+const webhookTones: Record<Webhook['state'] | WebhookDelivery['state'], Tone> = {
+  ...{ ok: 'green', failing: 'yellow', away: 'red' },
+  ...{ pending: 'cyan', delivered: 'green', dead: 'red' },
+};
+
+const webhookColumns: Column<Webhook>[] = [
+  column('NAME', (hook) => hook.name, { tone: () => 'bold' }),
+  column('STATE', (hook) => hook.state, { tone: (hook) => webhookTones[hook.state] }),
+  column('PENDING', (hook) => String(hook.pending), right),
+  column('DEAD', (hook) => String(hook.dead), right),
+  column('EVENTS', (hook) => hook.events.join(',')),
+  column('OF', (hook) => hook.tenant ?? 'all tenants'),
+  column('URL', (hook) => oneLine(hook.url)),
+  column('ERROR', (hook) => oneLine(hook.error ?? '')),
+];
+
+const deliveryColumns: Column<WebhookDelivery>[] = [
+  column('EVENT', (delivery) => delivery.event_id),
+  column('STATE', (delivery) => delivery.state, { tone: (delivery) => webhookTones[delivery.state] }),
+  column('TYPE', (delivery) => delivery.type),
+  column('SUBJECT', ({ subject }) => `${subject.type}:${subject.id}`),
+  column('ATTEMPTS', (delivery) => String(delivery.attempts), right),
+  column('ERROR', (delivery) => oneLine(delivery.error ?? '')),
+];
+
 function stateOf(key: ApiKey): string {
   if (key.revoked_at) return 'revoked';
   if (!key.expires_at) return 'active';
@@ -168,6 +204,19 @@ function createdKeyView(key: CreatedKey, { paint }: Io): string {
     paint,
   );
   return `${paint('bold', key.key)}\n\n${facts}\n\nKeep the key now: it is not stored and cannot be shown again.`;
+}
+
+function createdWebhookView(hook: CreatedWebhook, { paint }: Io): string {
+  const facts = formatFacts(
+    [
+      ['name', hook.name],
+      ['of', hook.tenant ?? 'all tenants'],
+      ['url', oneLine(hook.url)],
+      ['events', hook.events.join(', ')],
+    ],
+    paint,
+  );
+  return `${paint('bold', hook.secret)}\n\n${facts}\n\nGive the secret to the hub now: it cannot be shown again. Try it: skillbox webhook test ${hook.name}`;
 }
 
 function skillView(skill: SkillDetail, { paint }: Io): string {

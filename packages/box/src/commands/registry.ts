@@ -14,6 +14,7 @@ import { skillCommands } from './skills.ts';
 import { statusCommands } from './status.ts';
 import { telemetryCommands } from './telemetry.ts';
 import { templateCommands } from './templates.ts';
+import { webhookCommands } from './webhooks.ts';
 
 export const commands: readonly Command[] = [
   ...skillCommands,
@@ -28,5 +29,6 @@ export const commands: readonly Command[] = [
   ...telemetryCommands,
   ...accessCommands,
   ...eventCommands,
+  ...webhookCommands,
   ...statusCommands,
 ];

@@ -18,7 +18,7 @@ export const telemetryCommands = [
 
   command({
     name: 'host.inspect',
-    summary: 'Show the machine, its sandboxes by state, the health of providers and the last canary',
+    summary: 'Show the machine, its sandboxes by state, the health of providers, the last canary and webhooks in trouble',
     scope: 'admin',
     effect: 'read',
     input: z.object({}),
@@ -29,6 +29,7 @@ export const telemetryCommands = [
       ...{ host: box.host, version: box.version },
       ...(await machineReport(box.config.stateRoot)),
       ...(await box.sandboxes.telemetry.report()),
+      webhooks: await box.webhooks.inTrouble(),
     }),
   }),
 

@@ -244,6 +244,7 @@ describe('good manifests', () => {
       sandbox: { interpreters: {}, accept_missing: [], paths: [] },
       tenants: {},
       templates: {},
+      webhooks: {},
     });
   });
 

@@ -1,6 +1,6 @@
 /** What skillbox.yaml may say. The JSON Schema for editors and docs/manifest.md are made from this. */
 
-import { tenantLimits, tenantPattern } from '@skillbox/protocol';
+import { tenantLimits, tenantPattern, webhookEvents, webhookNamePattern, webhookUrl } from '@skillbox/protocol';
 import { z } from 'zod';
 import { templateDefinition, templatePattern } from '../sandbox/template-definition.ts';
 import { parseSize } from '../units.ts';
@@ -58,6 +58,17 @@ const template = templateDefinition.extend({
   version: z.number().int().min(1).max(999_999).default(1).describe('Version of the template; raise it with every change'),
 });
 
+const webhook = z
+  .strictObject({
+    url: webhookUrl,
+    events: webhookEvents.default(['sandbox.*']),
+    secret_env: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of a variable')
+      .describe('Variable, of the environment or .env, with the key that signs: whsec_ and 24 to 64 bytes in base64'),
+  })
+  .describe('A hub that is told what happens in the box, in all tenants');
+
 export const manifestSchema = z.strictObject({
   version: z.literal(1).describe('Version of this format'),
   name: z
@@ -76,6 +87,10 @@ export const manifestSchema = z.strictObject({
     .record(z.string().regex(templatePattern, 'expected lower-case letters, digits and dashes, up to 63'), template)
     .default({})
     .describe('Templates of sandboxes by name; one may replace what is built in. See docs/templates.md. Read-only at run time'),
+  webhooks: z
+    .record(z.string().regex(webhookNamePattern, 'expected lower-case letters, digits and dashes, up to 63'), webhook)
+    .default({})
+    .describe('Webhooks by name, for events of all tenants. See docs/webhooks.md. Read-only at run time'),
 });
 
 /** Checked, with defaults filled in and sizes in bytes. */

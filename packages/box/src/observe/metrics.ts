@@ -12,6 +12,7 @@ export interface Metrics {
   readonly refused: Counter<'reason'>;
   readonly egressDecisions: Counter<'decision' | 'reason'>;
   readonly egressBytes: Counter<'direction'>;
+  readonly webhookAttempts: Counter<'outcome'>;
   render(): Promise<string>;
 }
 
@@ -21,6 +22,7 @@ export interface Readings {
   launchersReady(): number;
   warm(): WarmState;
   egressConnections(): number;
+  webhooksPending(): Promise<number>;
 }
 
 const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -29,13 +31,13 @@ export function createMetrics(readings: Readings): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, prefix: 'skillbox_' });
-  const gauge = (name: string, help: string, read: () => number): Gauge =>
+  const gauge = (name: string, help: string, read: () => number | Promise<number>): Gauge =>
     new Gauge({
       name,
       help,
       registers,
-      collect() {
-        this.set(read());
+      async collect() {
+        this.set(await read());
       },
     });
   gauge('skillbox_executions_running', 'Executions that run now', readings.running);
@@ -47,6 +49,7 @@ export function createMetrics(readings: Readings): Metrics {
   gauge('skillbox_warm_served', 'Runs since the start that one of them served', () => readings.warm().served);
   gauge('skillbox_warm_missed', 'Runs since the start that could have been served, had one been ready', () => readings.warm().missed);
   gauge('skillbox_egress_connections', 'Connections of sandboxes to the egress proxy', readings.egressConnections);
+  gauge('skillbox_webhook_deliveries_pending', 'Deliveries that wait, of the webhooks this host delivers for', readings.webhooksPending);
   return {
     requests: new Counter({
       name: 'skillbox_http_requests_total',
@@ -86,6 +89,12 @@ export function createMetrics(readings: Readings): Metrics {
       name: 'skillbox_egress_bytes_total',
       help: 'Bytes of ended connections through the egress proxy',
       labelNames: ['direction'],
+      registers,
+    }),
+    webhookAttempts: new Counter({
+      name: 'skillbox_webhook_attempts_total',
+      help: 'Attempts to deliver to webhooks by how they ended; dead counts those that were given up',
+      labelNames: ['outcome'],
       registers,
     }),
     render: () => registry.metrics(),

@@ -11,6 +11,7 @@ import { sandboxTables } from './migrations/0002-sandboxes.ts';
 import { creditTables } from './migrations/0003-credits.ts';
 import { networkColumn } from './migrations/0004-network.ts';
 import { secretTable } from './migrations/0005-secrets.ts';
+import { webhookTables } from './migrations/0007-webhooks.ts';
 import { programLimitTable } from './migrations/0008-program-limits.ts';
 
 export interface Migration {
@@ -23,7 +24,15 @@ interface MigrationTables {
 }
 
 /** In order; a released one never changes. */
-export const migrations: readonly Migration[] = [firstTables, sandboxTables, creditTables, networkColumn, secretTable, programLimitTable];
+export const migrations: readonly Migration[] = [
+  firstTables,
+  sandboxTables,
+  creditTables,
+  networkColumn,
+  secretTable,
+  webhookTables,
+  programLimitTable,
+];
 
 /** An advisory lock is just a number; this one is "sbox" in ASCII. */
 const lockKey = 0x73_62_6f_78;

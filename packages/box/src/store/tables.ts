@@ -22,6 +22,9 @@ export interface Tables {
   credit_entries: CreditEntryRow;
   credit_meters: CreditMeterRow;
   secrets: SecretRow;
+  webhooks: WebhookRow;
+  webhook_cursors: WebhookCursorRow;
+  webhook_deliveries: WebhookDeliveryRow;
 }
 
 export interface ApiKeyRow {
@@ -274,4 +277,42 @@ export interface SecretRow {
   updated_at: string;
   /** Who set the value. */
   actor: string;
+}
+
+/** Made over the API; what the manifest declares is not stored. */
+export interface WebhookRow {
+  tenant: string;
+  name: string;
+  url: string;
+  /** JSON array of patterns. */
+  events: string;
+  /** Sealed. */
+  secret: string;
+  created_at: string;
+  created_by: string;
+}
+
+/** How far the events were looked at for a webhook, and how its hub does. */
+export interface WebhookCursorRow {
+  /** tenant/name; of the manifest: /name. */
+  hook: string;
+  position: number;
+  away_since: string | null;
+}
+
+/** An event that a webhook wants. What the event is stands in events. */
+export interface WebhookDeliveryRow {
+  hook: string;
+  seq: number;
+  /** type:id; its deliveries go one after the other. */
+  subject: string;
+  state: Generated<string>;
+  attempts: Generated<number>;
+  /** Milliseconds since the epoch, by the database's clock. */
+  next_at: Generated<number>;
+  /** The same; null until it fails, and again when its hub is back. */
+  failing_since: number | null;
+  status: number | null;
+  error: string | null;
+  finished_at: string | null;
 }
