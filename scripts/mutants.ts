@@ -41,6 +41,7 @@ const heldFolder = edit('packages/box/src/cli/held-folder.ts');
 const living = edit(`${provider}/living.ts`);
 const env = edit('packages/box/src/env-names.ts');
 const records = edit('packages/box/src/executions/records.ts');
+const destination = edit('packages/box/src/events/webhooks/destination.ts');
 const warmPython = edit('packages/box/native/warm/python/sitecustomize.py');
 const warmNode = edit('packages/box/native/warm/node.cjs');
 const warmth = edit('packages/box/src/executions/warmth.ts');
@@ -723,6 +724,21 @@ const images: readonly Mutant[] = [
   ),
 ];
 
+const webhooks: Mutant[] = [
+  mutant(
+    'webhooks: the address that is written',
+    'webhook-addresses',
+    'reaches no address that is not on the internet, however it is spelled',
+    destination('return isIP(host) === 0 ? undefined : closed(host, host);', 'return undefined;'),
+  ),
+  mutant(
+    'webhooks: the address that a name means',
+    'webhook-addresses',
+    'reaches none by a name either, and none by a name that means another address from one moment to the next',
+    destination('lookup: lookupBy(resolve, closed)', 'lookup: lookupBy(resolve, () => undefined)'),
+  ),
+];
+
 /**
  * Not here, because no line of ours could be taken away: no-new-privileges, nosuid and nodev (bubblewrap sets them on
  * every mount whatever it is told), and the x32 table (unknown numbers answer ENOSYS anyway). Their tests are in the table of docs/security.md all the same.
@@ -742,4 +758,5 @@ export const mutants: readonly Mutant[] = [
   ...egressMutants,
   ...images,
   ...credentialMutants,
+  ...webhooks,
 ];
