@@ -46,6 +46,8 @@ const warmPython = edit('packages/box/native/warm/python/sitecustomize.py');
 const warmNode = edit('packages/box/native/warm/node.cjs');
 const warmth = edit('packages/box/src/executions/warmth.ts');
 const bubblewrap = edit(`${provider}/provider.ts`);
+const dependencyTree = edit('packages/box/src/skills/dependencies/tree.ts');
+const buildRecords = edit('packages/box/src/skills/dependencies/records.ts');
 
 const mutant = (layer: string, file: string, title: string, ...edits: Edit[]): Mutant => ({
   layer,
@@ -182,6 +184,35 @@ const files: Mutant[] = [
     'code-injection',
     'cannot change the files of its skill',
     command(`'--ro-bind',\n  \`\${stage}/skill\``, `'--bind',\n  \`\${stage}/skill\``),
+  ),
+  mutant(
+    'read-only dependencies',
+    'dependencies',
+    'cannot change the dependencies it runs with',
+    command("dependencies ? ['--ro-bind', ", "dependencies ? ['--bind', "),
+  ),
+  mutant(
+    'nosuid, and modes without setuid, of dependencies',
+    'dependencies',
+    'loads native code of its dependencies, and still none that it wrote',
+    dependencyTree('mode: mode & 0o111 ? 0o755 : 0o644', 'mode'),
+  ),
+  mutant(
+    'dependencies of one tenant (in the key, and in the query)',
+    'dependencies',
+    'gets nothing that was installed for another tenant',
+    edit('packages/box/src/skills/dependencies/toolchain.ts')('[builderVersion, tenant, lock,', '[builderVersion, lock,'),
+    buildRecords(
+      '.where((eb) => eb.and({ tenant, key }))\n        .executeTakeFirst(),',
+      '.where((eb) => eb.and({ key }))\n        .executeTakeFirst(),',
+    ),
+    buildRecords("selectAll().where('tenant', '=', tenant).where('key', 'in', keys)", "selectAll().where('key', 'in', keys)"),
+  ),
+  mutant(
+    'links in installed dependencies',
+    'dependencies',
+    'is not started with a tree that leads elsewhere, whoever stored it',
+    dependencyTree("if (!plain || posix.join(dirname(path), target).split('/')[0] === '..')", 'if (!plain && plain)'),
   ),
   mutant(
     'read-only root',

@@ -20,6 +20,9 @@ need cc gcc libc6-dev
 need g++ g++
 need make make
 need /usr/bin/python3 python3
+# Skills bring requirements.txt and package-lock.json.
+/usr/bin/python3 -I -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
+need npm npm
 need newuidmap uidmap
 need unzip unzip
 if [ "${1:-}" = test ]; then

@@ -25,7 +25,7 @@ let document: Document;
 const ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true, formats: { base64: true } }));
 
 beforeAll(async () => {
-  box = await startTestBox();
+  box = await startTestBox({ SKILLBOX_PIP_INDEX: 'http://index.invalid/simple/' });
   document = (await box.json<Document>('/openapi.json', { key: null })).body;
   ajv.addSchema({ ...document, $id: 'box:openapi' });
 });
@@ -146,6 +146,11 @@ describe('answers fit what the document says', () => {
     await expectFit('skill.versions', '/v1/skills/echo/versions', { status: 200 });
     await expectFit('skill.show', '/v1/skills/echo/latest', { status: 200 });
     await expectFit('skill.show', '/v1/skills/plain/latest', { status: 200 });
+    const needy = { ...echoSkill('needy'), 'requirements.txt': 'nothing-there==1.0\n' };
+    await expectFit('skill.push', '/v1/skills', { body: await zip(needy), status: 201 });
+    await expectFit('skill.show', '/v1/skills/needy/latest', { status: 200 });
+    await expectFit('skill.build', '/v1/skills/needy/latest/build', { body: {}, status: 202 });
+    await expectFit('skill.list', '/v1/skills', { status: 200 });
 
     const runs: [string, ExecutionStatus][] = [
       ['echo hi; echo {} > $SANDBOX_OUTPUT; echo a > $SANDBOX_FILES_DIR/a', 'success'],
@@ -289,6 +294,7 @@ describe('answers fit what the document says', () => {
       'execution.archive': `/v1/executions/${id}/files.tar.gz`,
       'execution.file': `/v1/executions/${id}/files/a`,
       'skill.delete': '/v1/skills/plain/1.0.0',
+      'skill.build-log': '/v1/skills/needy/latest/build',
       'secret.delete': '/v1/secrets/TOKEN',
       'webhook.delete': '/v1/webhooks/hub',
     };

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Command } from '../../packages/box/src/commands/command.ts';
 import { commands } from '../../packages/box/src/commands/registry.ts';
 import { type RequestOptions, startTestBox, type TestBox } from '../support/box.ts';
+import { builtDependencies } from '../support/skills.ts';
 import { echoSkill, shellSkill, zipOf } from './wire.ts';
 
 const allScopes = scopes.filter((scope): scope is Scope => scope !== 'admin');
@@ -22,12 +23,14 @@ let programOfA: string;
 let stateOfA: unknown;
 
 beforeAll(async () => {
-  box = await startTestBox();
+  box = await startTestBox({ SKILLBOX_PIP_INDEX: 'http://index.invalid/simple/' });
   keyA = await box.newKey('tenant-a', [...allScopes]);
   keyB = await box.newKey('tenant-b', [...allScopes]);
   const { body } = await box.json<{ items: ApiKey[] }>('/v1/keys?tenant=tenant-a');
   keyIdA = body.items[0]?.id ?? '';
   await box.push(shellSkill('private', { description: 'A secretive thing.' }), keyA);
+  await box.push({ ...echoSkill('needy'), 'requirements.txt': 'nothing-there==1.0\n' }, keyA);
+  await builtDependencies(box, 'needy', { key: keyA });
   done = await box.run(
     'private',
     { env: { RUN: 'echo secret; echo data > "$SANDBOX_FILES_DIR/a.txt"; echo 1 > "$SANDBOX_OUTPUT"' } },
@@ -142,6 +145,12 @@ const cases: Record<string, Case> = {
   },
   'skill.versions': { theirs: () => ({ params: { name: 'private' } }), absent: () => ({ params: { name: 'nobodys' } }), outcome: 404 },
   'skill.show': { theirs: () => namedSkill('private', '1.0.0'), absent: () => namedSkill('nobodys', '1.0.0'), outcome: 404 },
+  'skill.build': {
+    theirs: () => ({ ...namedSkill('needy', '1.0.0'), ...posted() }),
+    absent: () => ({ ...namedSkill('nobodys', '1.0.0'), ...posted() }),
+    outcome: 404,
+  },
+  'skill.build-log': { theirs: () => namedSkill('needy', '1.0.0'), absent: () => namedSkill('nobodys', '1.0.0'), outcome: 404 },
   'skill.delete': { theirs: () => namedSkill('private', '1.0.0'), absent: () => namedSkill('nobodys', '1.0.0'), outcome: 404 },
   'execution.create': {
     theirs: () => ({ options: { body: { skill: 'private' } } }),
@@ -373,6 +382,7 @@ it('lets A do with its own what B could not, so that the cases above can fail', 
     // Some streams do not end by themselves.
     await response.body?.cancel();
   }
+  await builtDependencies(box, 'needy', { key: keyA });
   stateOfA = await snapshotOfA();
 });
 

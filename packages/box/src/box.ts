@@ -39,6 +39,7 @@ import { createTemplates, type Templates } from './sandbox/templates.ts';
 import { openSecrets, type Secrets } from './secrets.ts';
 import { createSkillCache, type SkillCache } from './skills/cache.ts';
 import { type Catalog, createCatalog } from './skills/catalog.ts';
+import { createDependencies, type Dependencies, type HostedDependencies } from './skills/dependencies/dependencies.ts';
 import { adminKeyFile, clearTemporary, lockState, makeStateRoot } from './state.ts';
 import { sweepBlobs } from './store/blob-sweep.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -61,6 +62,7 @@ export interface Box {
   readonly rate: RateLimiter;
   readonly secrets: Secrets;
   readonly catalog: Catalog;
+  readonly dependencies: Dependencies;
   readonly provider: Provider;
   readonly records: Records;
   readonly executions: Executions;
@@ -79,6 +81,7 @@ export interface Box {
 
 const hourMs = 3600_000;
 const skillsUnusedForMs = 7 * 24 * hourMs;
+const buildsUnusedForMs = 30 * 24 * hourMs;
 const idempotencyForMs = 24 * hourMs;
 
 export async function openBox(config: Config, log: Logger): Promise<Box> {
@@ -102,7 +105,6 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const tenants = await createTenants(database, config, manifest);
   const rate = createRateLimiter((tenant) => tenants.limits(tenant).requests_per_second);
   const archiveLimits = { maxBytes: config.maxSkillSize };
-  const catalog = createCatalog({ database, blobs, events, tenants, limits: archiveLimits });
   const cache = createSkillCache(folder('sandboxes', 'skills'), blobs, archiveLimits);
   const channelRoot = folder('run', 'channels');
   const provider = await openBubblewrap({
@@ -145,24 +147,6 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const images = configuredImages(config, host, log);
   // An engine that is away now is asked again before the first run in it.
   await images?.sweep().catch((error: Error) => log.warn({ err: error }, 'what runs in images left behind could not be looked for'));
-  const parts = {
-    blobs,
-    cache,
-    catalog,
-    config,
-    database,
-    host,
-    images,
-    log,
-    metrics,
-    provider,
-    records,
-    secrets,
-    slots,
-    spoolFolder,
-    tenants,
-  };
-  const executions = createExecutions(parts);
   const templates = createTemplates(
     database,
     Object.entries(manifest.templates).map(([name, { version: number, ...definition }]) =>
@@ -192,6 +176,15 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     providers: new Map([provider.living, ...configured].map((one) => [one.name, one])),
     tenantLimit: config.tenantSandboxes,
   });
+  const dependencies = createDependencies({
+    ...{ database, blobs, events, tenants, config, host, log, provider, sandboxes, archiveLimits },
+    folder: folder('sandboxes', 'dependencies'),
+  });
+  const catalog = createCatalog({ database, blobs, dependencies, events, tenants, limits: archiveLimits });
+  const executions = createExecutions({
+    ...{ blobs, cache, catalog, config, database, dependencies, host, images, log, metrics, provider },
+    ...{ records, secrets, slots, spoolFolder, tenants },
+  });
   const credits = createLedger(database);
   await ensureAdminKey(keys, adminKeyFile(config.stateRoot));
 
@@ -204,6 +197,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       catalog,
       config,
       credits,
+      dependencies,
       events,
       executions,
       host,
@@ -235,22 +229,28 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
         async onLeaseHeld() {
           await recoverExecutions(recovery, host);
           await sandboxes.recover();
+          await dependencies.recover();
         },
         onServing: () => executions.accept(),
         async onHostGone(gone) {
           await recoverExecutions(recovery, gone);
           await sandboxes.hostGone(gone);
+          await dependencies.hostGone(gone);
         },
-        onLeaseLost: () => executions.abandon(),
+        onLeaseLost() {
+          executions.abandon();
+          dependencies.abandon();
+        },
         async onBeat() {
           await executions.checkCancels();
           await tenants.refresh();
           await sandboxes.beat();
           await webhooks.beat();
+          await dependencies.recover();
           // What an outage of the database left half-written.
           await recoverExecutions(recovery, host);
         },
-        leavesWork: async () => (await records.unfinished(host)).length > 0,
+        leavesWork: async () => (await records.unfinished(host)).length > 0 || (await dependencies.leavesWork()),
       });
       await webhooks.start();
       clearSpool(spoolFolder, (id) => executions.owns(id));
@@ -258,11 +258,13 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
         'executions',
         () => void executions.checkCancels().catch((error: Error) => log.warn({ err: error }, 'could not look for cancels')),
       );
-      upkeep = scheduleUpkeep({ cache, host, log, store });
+      upkeep = scheduleUpkeep({ cache, dependencies, host, log, store });
     },
 
     async stop() {
       if (upkeep) clearInterval(upkeep);
+      // Who waits for packages must not hold up the others.
+      await dependencies.stop();
       await executions.drain(config.drainTimeout);
       stopListening?.();
       await sandboxes.stop();
@@ -289,12 +291,22 @@ function portsOf(addresses: readonly (string | undefined)[]): number[] {
   });
 }
 
+interface UpkeepParts {
+  readonly cache: SkillCache;
+  readonly dependencies: HostedDependencies;
+  readonly host: string;
+  readonly log: Logger;
+  readonly store: Store;
+}
+
 /** Hourly; with several hosts one of them sweeps the blobs they share. */
-function scheduleUpkeep({ cache, host, log, store }: { cache: SkillCache; host: string; log: Logger; store: Store }): NodeJS.Timeout {
+function scheduleUpkeep({ cache, dependencies, host, log, store }: UpkeepParts): NodeJS.Timeout {
   const { blobs, database, leases } = store;
   const run = async (): Promise<void> => {
     cache.sweep(skillsUnusedForMs);
+    dependencies.sweep(skillsUnusedForMs);
     if (!(await leases.acquire('upkeep', host, hourMs / 2))) return;
+    await dependencies.removeOutdated(new Date(Date.now() - buildsUnusedForMs).toISOString());
     const removed = await sweepBlobs(database, blobs);
     const before = new Date(Date.now() - idempotencyForMs).toISOString();
     await database.kysely.deleteFrom('idempotency_keys').where('created_at', '<', before).execute();

@@ -21,6 +21,13 @@ const number = () => z.coerce.number('expected a number');
 const count = (fallback: number, least = 0) => number().int('expected a whole number').min(least).default(fallback);
 const url = () => z.url({ protocol: /^https?$/, error: 'expected an address that starts with http:// or https://' });
 
+/** A key in it would end up in the sandbox and in build logs. */
+const index = () =>
+  url().refine(
+    (text) => !URL.canParse(text) || (new URL(text).username === '' && new URL(text).password === ''),
+    'expected no user or password in it',
+  );
+
 /** One row for each setting: its variable, its schema with the default, what it is for. `secret` values are never shown. */
 export const settings = {
   bind: setting(
@@ -117,6 +124,25 @@ export const settings = {
   ),
   tenantStorage: setting('SKILLBOX_TENANT_STORAGE', size('5Gi'), 'Bytes of skills, artifacts and logs one tenant may keep.'),
   tenantSandboxes: setting('SKILLBOX_TENANT_SANDBOXES', count(100), 'Living sandboxes one tenant may have; then 429.'),
+  pipIndex: setting(
+    'SKILLBOX_PIP_INDEX',
+    index().optional(),
+    'Index that requirements.txt of skills is installed from (the address of its simple API). Default: the one that pip itself has.',
+  ),
+  npmRegistry: setting(
+    'SKILLBOX_NPM_REGISTRY',
+    index().optional(),
+    'Registry that package-lock.json of skills is installed from. Default: the one that npm itself has.',
+  ),
+  packageHosts: setting(
+    'SKILLBOX_PACKAGE_HOSTS',
+    z.string().default(''),
+    'More hosts that builds of dependencies may reach, with commas between them, such as the one that an index sends downloads to. The hosts of the indexes themselves, and that of the files of the index that pip has, need no mention.',
+  ),
+  buildTimeout: setting('SKILLBOX_BUILD_TIMEOUT', someTime('10m'), 'Longest time for installing the dependencies of a skill.'),
+  buildMemory: setting('SKILLBOX_BUILD_MEMORY', size('1Gi'), 'Memory for installing the dependencies of a skill.'),
+  maxBuilds: setting('SKILLBOX_MAX_BUILDS', count(2, 1), 'Skills whose dependencies are installed at once on this host.'),
+  maxDependenciesSize: setting('SKILLBOX_MAX_DEPENDENCIES_SIZE', size('1Gi'), 'Largest installed dependencies of one skill.'),
   dockerHost: setting(
     'SKILLBOX_DOCKER_HOST',
     z.string().optional(),

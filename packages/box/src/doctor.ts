@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BoxError, languages } from '@skillbox/protocol';
+import { BoxError, dependencyKinds, languages } from '@skillbox/protocol';
 import type { Config } from './config.ts';
 import { formatFinding } from './manifest/finding.ts';
 import { checkManifestFile } from './manifest/load.ts';
@@ -13,6 +13,7 @@ import type { Manifest } from './manifest/schema.ts';
 import { tryLock } from './process/abstract-lock.ts';
 import type { Provider } from './sandbox/provider.ts';
 import { openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
+import { findToolchain, isUsable } from './skills/dependencies/toolchain.ts';
 import { readServerRecord, type ServerRecord } from './state.ts';
 import { formatSize } from './units.ts';
 
@@ -34,14 +35,14 @@ export async function examine(load: () => Config): Promise<Check[]> {
     config = load();
   } catch (error) {
     if (!(error instanceof BoxError)) throw error;
-    return [...checks, missing('configuration', error.message, error.hint), ...(await sandboxChecks(undefined))];
+    return [...checks, missing('configuration', error.message, error.hint), ...(await sandboxChecks(undefined, undefined))];
   }
   const { manifest, checks: manifestChecks } = checkManifest(config);
   const running = readServerRecord(config.stateRoot);
   return [
     ...checks,
     ...manifestChecks,
-    ...(await sandboxChecks(manifest)),
+    ...(await sandboxChecks(manifest, config)),
     stateRootCheck(config),
     diskCheck(config),
     ...(running ? [await serverCheck(running)] : [await portCheck(config)]),
@@ -78,7 +79,7 @@ function checkManifest(config: Config): { manifest: Manifest | undefined; checks
 }
 
 /** The layers are tried for real, beside a server that may run. */
-async function sandboxChecks(manifest: Manifest | undefined): Promise<Check[]> {
+async function sandboxChecks(manifest: Manifest | undefined, config: Config | undefined): Promise<Check[]> {
   const folder = mkdtempSync(join(tmpdir(), 'skillbox-doctor-'));
   const turn = await takeTurn();
   let provider: Provider | undefined;
@@ -95,7 +96,7 @@ async function sandboxChecks(manifest: Manifest | undefined): Promise<Check[]> {
       paths: manifest?.sandbox.paths ?? [],
       onWarning: () => undefined,
     });
-    return [...layerChecks(provider), ...interpreterChecks(provider)];
+    return [...layerChecks(provider), ...interpreterChecks(provider), ...(await dependencyChecks(provider, config))];
   } catch (error) {
     if (!(error instanceof BoxError)) throw error;
     return [missing('sandbox', error.message, error.hint)];
@@ -131,6 +132,19 @@ function interpreterChecks(provider: Provider): Check[] {
     if (found) return ok(`${language} skills`, `${found.path} ${found.version}`);
     // Skills in the other languages run all the same.
     return warn(`${language} skills`, 'no interpreter where a sandbox can see it', `sudo apt-get install -y ${packages[language]}`);
+  });
+}
+
+/** A box without them runs every skill that needs no packages. */
+async function dependencyChecks(provider: Provider, config: Config | undefined): Promise<Check[]> {
+  if (!config) return [];
+  const found = await Promise.all(
+    dependencyKinds.flatMap((kind) => (provider.interpreter(kind) ? [findToolchain(kind, provider.interpreter(kind), config)] : [])),
+  );
+  return found.map((toolchain) => {
+    const name = `${toolchain.kind} dependencies`;
+    if (isUsable(toolchain)) return ok(name, `${toolchain.kind === 'python' ? 'pip' : 'npm'}, from ${toolchain.index}`);
+    return warn(name, toolchain.reason, toolchain.fix);
   });
 }
 

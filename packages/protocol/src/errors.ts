@@ -48,6 +48,11 @@ export const errorKinds = {
     2,
     'Remove image from SKILL.md (bubblewrap uses the interpreters of the host), or have the operator allow it: SKILLBOX_IMAGE_ALLOWLIST.',
   ),
+  dependencies_failed: kind(
+    422,
+    1,
+    'Read why: skillbox skill build-log NAME. Mend it and push a new version, or try again: skillbox skill build NAME.',
+  ),
   invalid_input: kind(422, 2, 'Make the input fit input_schema: skillbox skill show NAME.'),
   invalid_env: kind(422, 2, 'Rename the variable: names the sandbox sets itself cannot be overridden.'),
   invalid_template: kind(422, 2, 'Compare it with docs/templates.md; skillbox template validate shows what is wrong.'),
@@ -64,6 +69,11 @@ export const errorKinds = {
   shutting_down: kind(503, 6, 'The box is stopping; try again when it is back.'),
   unavailable: kind(503, 6, 'A part the box needs does not answer: skillbox health names it.'),
   sandbox_unavailable: kind(503, 6, 'The host lacks a layer of the sandbox: run skillbox doctor for the line that mends it.'),
+  dependencies_building: kind(
+    503,
+    6,
+    'Try again when they are there: skillbox skill show NAME says so; skillbox skill build-log NAME shows how far it is.',
+  ),
   no_provider: kind(503, 6, 'Details say why each candidate was passed over; mend one, or choose another template.'),
   nothing_listens: kind(502, 6, 'Start a server in the sandbox on that port, bound to 127.0.0.1 or 0.0.0.0, and try again.'),
   on_another_host: kind(503, 6, 'Try again, or send the request to the host that the message names.'),

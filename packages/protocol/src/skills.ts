@@ -10,6 +10,23 @@ export const skillMode = z.enum(skillModes).describe('executable: has an entrypo
 
 const jsonSchema = z.record(z.string(), z.unknown()).describe('A JSON Schema (2020-12)');
 
+export const dependencyKinds = ['python', 'node'] as const;
+export const dependencyStates = ['not_built', 'building', 'available', 'failed'] as const;
+
+export const skillDependencies = z
+  .object({
+    kind: z.enum(dependencyKinds).describe('python: requirements.txt; node: package.json with its lock file'),
+    state: z
+      .enum(dependencyStates)
+      .describe('building, available or failed; not_built: not with the interpreter this host has now, the next run or build starts it'),
+    error: z.string().nullable().describe('Why it failed, in one line; the build log has the rest'),
+    size_bytes: z.number().int().nullable().describe('Unpacked bytes'),
+    files: z.number().int().nullable(),
+    started_at: timestamp.nullable(),
+    finished_at: timestamp.nullable(),
+  })
+  .meta({ id: 'SkillDependencies' });
+
 export const skillSummary = z
   .object({
     name: skillName,
@@ -18,6 +35,7 @@ export const skillSummary = z
     mode: skillMode,
     lang: language.nullable(),
     created_at: timestamp,
+    dependencies: skillDependencies.nullable().describe('null when it declares none'),
   })
   .meta({ id: 'SkillSummary' });
 
@@ -52,6 +70,9 @@ export const lintFinding = z
   })
   .meta({ id: 'LintFinding' });
 
+export type DependencyKind = (typeof dependencyKinds)[number];
+export type DependencyState = (typeof dependencyStates)[number];
+export type SkillDependencies = z.infer<typeof skillDependencies>;
 export type SkillSummary = z.infer<typeof skillSummary>;
 export type SkillDetail = z.infer<typeof skillDetail>;
 export type LintFinding = z.infer<typeof lintFinding>;

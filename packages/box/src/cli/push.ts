@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { BoxError, type LintFinding, type SkillDetail } from '@skillbox/protocol';
 import { z } from 'zod';
 import { formatSize } from '../units.ts';
+import { followBuild, installedText } from './build.ts';
 import { commandNamed } from './call.ts';
 import { findingsText, lintFailure } from './findings.ts';
 import type { CliContext, Outcome } from './leaf.ts';
@@ -17,7 +18,7 @@ interface Pushed extends SkillDetail {
 
 export const pushPolish = {
   description:
-    'Takes the folder with SKILL.md, or a zip of it, and lints it first. The skill is there whole or not at all. The same content again changes nothing; other content under a version that exists is refused.',
+    'Takes the folder with SKILL.md, or a zip of it, and lints it first. The skill is there whole or not at all. The same content again changes nothing; other content under a version that exists is refused. Waits until the dependencies that it declares are installed; interrupting only ends the waiting.',
   input,
   async run({ client, config, io }: CliContext, given: Record<string, unknown>): Promise<Outcome> {
     const { path } = input.parse(given);
@@ -26,7 +27,8 @@ export const pushPolish = {
     const failure = lintFailure(path, findings);
     if (findings.length > 0 && !io.json) io.note(findingsText(findings, path, io.paint));
     if (failure) throw failure;
-    const { body, text } = await (await client()).call(
+    const box = await client();
+    const { body, text } = await box.call(
       commandNamed('skill.push'),
       { archive },
       {
@@ -34,7 +36,12 @@ export const pushPolish = {
       },
     );
     io.progress.clear();
-    return { value: body, raw: text, text: pushedText(body as Pushed, io.paint) };
+    const pushed = body as Pushed;
+    if (pushed.dependencies === null) return { value: body, raw: text, text: pushedText(pushed, io.paint) };
+    if (!io.json) io.note(pushedText(pushed, io.paint));
+    const { dependencies } = await followBuild(box, pushed.name, pushed.version, io);
+    const whole = { ...pushed, dependencies };
+    return { value: whole, text: `${io.paint('green', '✓')} ${installedText(whole)}` };
   },
 };
 

@@ -3,6 +3,7 @@
 import type { z } from 'zod';
 import type { Command } from '../commands/command.ts';
 import { commands } from '../commands/registry.ts';
+import { buildPolish } from './build.ts';
 import { filesPolish } from './files.ts';
 import { healthPolish } from './health.ts';
 import type { CliContext, Leaf, Outcome } from './leaf.ts';
@@ -28,6 +29,7 @@ export const polished: Readonly<Record<string, Polish>> = {
   'execution.files': filesPolish,
   'execution.logs': logsPolish,
   'skill.push': pushPolish,
+  'skill.build': buildPolish,
   'template.apply': applyTemplatePolish,
   'secret.set': setSecretPolish,
   'box.health': healthPolish,

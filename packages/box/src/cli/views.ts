@@ -66,6 +66,8 @@ const views: Record<string, View> = {
 export const statusTones: Record<string, Tone> = {
   success: 'green',
   running: 'cyan',
+  building: 'cyan',
+  available: 'green',
   queued: 'cyan',
   failed: 'red',
   timeout: 'red',
@@ -79,6 +81,7 @@ const skillColumns: Column<SkillSummary>[] = [
   column('NAME', (skill) => skill.name, { tone: () => 'bold' }),
   column('VERSION', (skill) => skill.version),
   column('RUNS ON', (skill) => skill.lang ?? 'instructions'),
+  column('DEPENDENCIES', (skill) => skill.dependencies?.state ?? '', { tone: (skill) => statusTones[skill.dependencies?.state ?? ''] }),
   column('DESCRIPTION', (skill) => skill.description),
 ];
 
@@ -229,6 +232,7 @@ function skillView(skill: SkillDetail, { paint }: Io): string {
       ['cpu', skill.resources.cpu === null ? undefined : String(skill.resources.cpu)],
       ['license', skill.license ? oneLine(skill.license) : undefined],
       ['files', `${skill.files.length}, ${formatSize(skill.size)}`],
+      ['dependencies', dependenciesText(skill)],
       ['added', ago(skill.created_at)],
     ],
     paint,
@@ -238,6 +242,14 @@ function skillView(skill: SkillDetail, { paint }: Io): string {
   if (skill.output_schema) parts.push(`${paint('dim', 'Output')}\n${printable(JSON.stringify(skill.output_schema, null, 2))}`);
   if (skill.instructions) parts.push(`${paint('dim', 'Instructions')}\n${printable(skill.instructions).trimEnd()}`);
   return parts.join('\n\n');
+}
+
+function dependenciesText({ name, dependencies }: SkillDetail): string | undefined {
+  if (!dependencies) return undefined;
+  const { state, error, files, size_bytes } = dependencies;
+  if (state === 'available') return `available, ${files ?? 0} files, ${formatSize(size_bytes ?? 0)}`;
+  if (state === 'failed') return `failed: ${oneLine(error ?? '')} (skillbox skill build-log ${name})`;
+  return error === null ? state.replace('_', ' ') : `${state.replace('_', ' ')}: ${oneLine(error)}`;
 }
 
 const isPage = (body: unknown): body is Page<Record<string, unknown>> => Array.isArray((body as { items?: unknown } | undefined)?.items);

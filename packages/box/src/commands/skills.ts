@@ -1,4 +1,4 @@
-import { lintFinding, page, pageQuery, skillDetail, skillName, skillSummary, versionOrLatest } from '@skillbox/protocol';
+import { lintFinding, page, pageQuery, skillDependencies, skillDetail, skillName, skillSummary, versionOrLatest } from '@skillbox/protocol';
 import { z } from 'zod';
 import { command, Reply } from './command.ts';
 
@@ -6,13 +6,14 @@ const pushed = skillDetail
   .extend({ created: z.boolean().describe('false when exactly this content was there already'), warnings: z.array(lintFinding) })
   .meta({ id: 'PushedSkill' });
 const which = { name: skillName, version: versionOrLatest };
+const buildInput = z.object({ name: skillName, version: versionOrLatest.default('latest') });
 
 export const skillCommands = [
   command({
     name: 'skill.push',
     summary: 'Add a skill',
     description:
-      'Takes a zip with SKILL.md at its root or one folder down, as the body or as the multipart part `file`. The skill is there whole or not at all. The same content again changes nothing; other content under a version that exists is refused.',
+      'Takes a zip with SKILL.md at its root or one folder down, as the body or as the multipart part `file`. The skill is there whole or not at all. The same content again changes nothing; other content under a version that exists is refused. Dependencies that it declares are installed from now on; the answer does not wait for that.',
     scope: 'skills:write',
     effect: 'change',
     input: z.object({ archive: z.instanceof(Buffer) }),
@@ -81,6 +82,40 @@ export const skillCommands = [
       examples: ['skillbox skill show data-analysis', 'skillbox skill show data-analysis --version 1.0.0 --json'],
     },
     run: ({ box, caller }, { name, version }) => box.catalog.show(caller.tenant, name, version),
+  }),
+
+  command({
+    name: 'skill.build',
+    summary: 'Install the dependencies of a skill, once more if that failed',
+    description:
+      'A push starts it by itself. What is installed already, or being installed, is left alone. Answers at once; skill show and the build log tell how it goes.',
+    scope: 'skills:write',
+    effect: 'change',
+    input: buildInput,
+    output: { kind: 'json', schema: skillDependencies, accepted: skillDependencies },
+    http: { method: 'POST', path: '/v1/skills/:name/:version/build' },
+    cli: { words: 'skill build', args: ['name'], polished: true, examples: ['skillbox skill build data-analysis'] },
+    async run({ box, caller }, { name, version }) {
+      const skill = await box.catalog.resolve(caller.tenant, name, version);
+      const dependencies = await box.dependencies.retry(skill, caller.actor);
+      return new Reply(dependencies, { status: dependencies.state === 'building' ? 202 : 200 });
+    },
+  }),
+
+  command({
+    name: 'skill.build-log',
+    summary: 'Read what the installer said about the dependencies of a skill',
+    scope: 'skills:read',
+    effect: 'read',
+    input: buildInput,
+    output: { kind: 'text' },
+    http: { method: 'GET', path: '/v1/skills/:name/:version/build' },
+    cli: {
+      words: 'skill build-log',
+      args: ['name'],
+      examples: ['skillbox skill build-log data-analysis', 'skillbox skill build-log data-analysis --version 1.0.0'],
+    },
+    run: async ({ box, caller }, { name, version }) => box.dependencies.log(await box.catalog.resolve(caller.tenant, name, version)),
   }),
 
   command({

@@ -15,9 +15,11 @@ import type { Tenants } from '../access/tenants.ts';
 import type { Config } from '../config.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Catalog } from '../skills/catalog.ts';
+import type { Dependencies } from '../skills/dependencies/dependencies.ts';
 import type { Database } from '../store/database.ts';
 import type { ExecutionRow } from '../store/tables.ts';
 import type { LogEntry } from './live-log.ts';
+import { createPlaces } from './places.ts';
 import { type Plan, planExecution } from './plan.ts';
 import { openRequest, sealRequest } from './queued-request.ts';
 import { bareFinish, type ExecutionFilter } from './records.ts';
@@ -59,6 +61,7 @@ export interface ExecutionsParts extends RunnerParts {
   readonly tenants: Tenants;
   readonly secrets: Secrets;
   readonly slots: Slots;
+  readonly dependencies: Dependencies;
 }
 
 interface Active {
@@ -78,6 +81,7 @@ const recordGraceMs = 5000;
 
 export function createExecutions(parts: ExecutionsParts): Executions {
   const { blobs, catalog, config, database, host, images, log, metrics, provider, records, secrets, slots, tenants } = parts;
+  const places = createPlaces(parts);
   const active = new Map<string, Active>();
   const owned = new Set<string>();
   let accepting = false;
@@ -135,6 +139,8 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     if (code === 'cancelled') await persist(parts, row, cancelledInQueue);
     else if (code === 'queue_timeout') await persist(parts, row, bareFinish('timeout', { code, message: (error as Error).message }));
     else if (code === 'shutting_down') await persist(parts, row, bareFinish('failed', stoppedInQueue));
+    else if (code === 'dependencies_failed' || code === 'dependencies_building')
+      await persist(parts, row, bareFinish('failed', { code, message: (error as Error).message }));
     else {
       log.error({ execution: row.id, err: error }, 'an execution could not leave the queue');
       await persist(parts, row, bareFinish('failed', lostOnItsWay));
@@ -171,7 +177,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       await tenants.requireRoom(caller.tenant, 1);
 
       const controller = new AbortController();
-      const place = slots.request(caller.tenant, { signal: controller.signal, timeoutMs: config.queueTimeout });
+      const place = await places.request(skill, { signal: controller.signal, patient: !request.wait });
       const queued = isWaiting(place);
       const id = randomUUID();
       owned.add(id);
@@ -294,7 +300,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
           ...stored,
         });
         const plan = await planExecution(skill, request, config, provider, images);
-        const place = slots.request(row.tenant, { signal: controller.signal, timeoutMs: config.queueTimeout, unbounded: true });
+        const place = await places.request(skill, { signal: controller.signal, patient: true, unbounded: true });
         // Through the queue even when a slot is free: that is where a row becomes running.
         process(row, plan, isWaiting(place) ? place : { slot: Promise.resolve(place) }, controller);
       } catch (error) {

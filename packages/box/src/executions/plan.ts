@@ -6,6 +6,8 @@ import { checkEnv } from '../env-names.ts';
 import { validateAgainst } from '../json-schema/schema.ts';
 import type { ImageRunner, Provider, RunLimits } from '../sandbox/provider.ts';
 import type { Skill } from '../skills/catalog.ts';
+import { kindOf } from '../skills/dependencies/declared.ts';
+import { dependencyEnv } from '../skills/dependencies/inside.ts';
 import { parseDuration } from '../units.ts';
 
 export interface Plan {
@@ -46,6 +48,15 @@ export async function planExecution(
     );
   }
   const image = imageOf(skill, images);
+  if (image !== undefined && skill.lock !== null) {
+    throw new BoxError(
+      'image_unsupported',
+      `${skill.name} runs in the image ${image}, and its dependencies are for the host's interpreter.`,
+      {
+        hint: 'Put the packages into the image and remove their list from the skill, or remove image from SKILL.md.',
+      },
+    );
+  }
   const interpreter = image === undefined ? interpreterOf(lang, provider) : inImage[lang];
   const env = { ...definition.env, ...request.env };
   checkEnv(env);
@@ -102,12 +113,16 @@ export const baseEnv = {
   HOME: '/tmp',
 } as const;
 
+/** Of those, what a skill with dependencies needs otherwise. */
+export const startEnv = ({ lock }: Pick<Skill, 'lock'>): Record<string, string> =>
+  lock === null ? { PATH: baseEnv.PATH } : dependencyEnv(kindOf(lock), baseEnv.PATH);
+
 /** The variables of the contract; a caller cannot override them, checkEnv sees to that. */
 export function sandboxEnv({ env, input, skill }: Plan): Record<string, string> {
   return {
     ...baseEnv,
     ...env,
-    PATH: baseEnv.PATH,
+    ...startEnv(skill),
     HOME: baseEnv.HOME,
     SANDBOX_OUTPUT: '/sandbox/out/output.json',
     SANDBOX_FILES_DIR: '/sandbox/out/files/',

@@ -7,6 +7,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ImageRunner, Provider, RunRequest, RunResult } from '../sandbox/provider.ts';
 import type { SkillCache } from '../skills/cache.ts';
+import type { Dependencies } from '../skills/dependencies/dependencies.ts';
 import type { Blobs } from '../store/blobs.ts';
 import type { ExecutionRow } from '../store/tables.ts';
 import { formatSize } from '../units.ts';
@@ -21,6 +22,7 @@ export interface RunnerParts {
   /** For skills that name an image. */
   readonly images?: ImageRunner | undefined;
   readonly cache: SkillCache;
+  readonly dependencies: Pick<Dependencies, 'mount'>;
   readonly blobs: Blobs;
   readonly records: Records;
   readonly metrics: Metrics;
@@ -80,12 +82,13 @@ async function runToEnd(
   const files: Artifact[] = [];
   const elapsed = (): number => Math.round(performance.now() - started);
   try {
-    const skillFolder = await parts.cache.folder(plan.skill);
-    const warm = plan.image === undefined ? warmRecipe(plan, skillFolder) : undefined;
+    const [skillFolder, dependencies] = await Promise.all([parts.cache.folder(plan.skill), parts.dependencies.mount(plan.skill)]);
+    const warm = plan.image === undefined ? warmRecipe(plan, skillFolder, dependencies?.folder) : undefined;
     const request: RunRequest = {
       id: row.id,
       ...(warm && { warm }),
       skillFolder,
+      ...(dependencies && { dependencies }),
       argv: plan.argv,
       env: sandboxEnv(plan),
       inputs: sandboxInputs(plan),

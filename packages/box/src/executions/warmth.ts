@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { WarmRecipe } from '../sandbox/provider.ts';
-import { baseEnv, type Plan } from './plan.ts';
+import { baseEnv, type Plan, startEnv } from './plan.ts';
 
 /** Variables that are read when an interpreter or its libraries start: one that has started could not obey them any more. */
 const startVariables =
@@ -22,15 +22,16 @@ const plainModules = new Set(
 
 const importLine = /^(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import\b)/gm;
 
-export function warmRecipe(plan: Plan, skillFolder: string): WarmRecipe | undefined {
+/** `dependencies` is the folder of its packages, if it has some. */
+export function warmRecipe(plan: Plan, skillFolder: string, dependencies?: string): WarmRecipe | undefined {
   const { argv, env, lang, limits, skill } = plan;
   if (Object.keys(env).some((name) => startVariables.test(name))) return undefined;
   // The time limit counts from the job, so that it is no part of what stands ready.
-  const shape = [skill.tenant, skill.name, skill.version, skill.digest, argv, { ...limits, timeoutMs: 0 }];
+  const shape = [skill.tenant, skill.name, skill.version, skill.digest, dependencies ?? null, argv, { ...limits, timeoutMs: 0 }];
   return {
     key: createHash('sha256').update(JSON.stringify(shape)).digest('base64url'),
     lang,
-    env: baseEnv,
+    env: { ...baseEnv, ...startEnv(skill) },
     preload: lang === 'python' ? firstImports(skillFolder, skill.definition.entrypoint ?? '') : [],
   };
 }

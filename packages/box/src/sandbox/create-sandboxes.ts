@@ -1,6 +1,6 @@
 /** Living sandboxes: who may do what to which, in what order. The work itself is in lifecycle.ts, snapshots.ts and reaper.ts. */
 
-import { BoxError, type CreateSandbox, type Template } from '@skillbox/protocol';
+import { BoxError, type CreateSandbox, type Sandbox, type Template } from '@skillbox/protocol';
 import { type Caller, encodeActor } from '../access/caller.ts';
 import type { Meter } from '../credits/meter.ts';
 import { checkEnv } from '../env-names.ts';
@@ -53,6 +53,8 @@ export interface SandboxParts {
 
 /** With what the host does to them. */
 export interface HostedSandboxes extends Sandboxes {
+  /** For the box's own work: from a template that nobody can name. */
+  createInternal(caller: Caller, template: Template, labels: Readonly<Record<string, string>>): Promise<Sandbox>;
   /** The lease is held: closes what a crash left, then enforces times. */
   recover(): Promise<void>;
   /** At every heartbeat. */
@@ -232,6 +234,11 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
 
   return {
     create: async (caller, request) => describe(await create(caller, request)),
+
+    async createInternal(caller, template, labels) {
+      const request = { env: {}, inputs: {}, ttlMs: template.ttl.default_ms };
+      return describe(await make(caller, { template, labels, request, network: null, onExpiry: 'destroy' }));
+    },
 
     async explain(caller, name) {
       const template = await templates.resolve(name);

@@ -72,6 +72,8 @@ export interface RunRequest {
   readonly id: string;
   /** Folder on the host that appears read-only at /sandbox/scripts. */
   readonly skillFolder: string;
+  /** Folder on the host with installed packages, and where it appears, read-only. */
+  readonly dependencies?: { readonly folder: string; readonly at: string };
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly inputs: readonly { readonly path: string; readonly data: Buffer }[];

@@ -1,6 +1,6 @@
 /** The skills of the box: pushed whole or not at all, never changed afterwards, found by name and version. */
 
-import { BoxError, type LintFinding, type Page, type SkillDetail, type SkillSummary } from '@skillbox/protocol';
+import { BoxError, type LintFinding, type Page, type SkillDependencies, type SkillDetail, type SkillSummary } from '@skillbox/protocol';
 import type { Caller } from '../access/caller.ts';
 import { addUsage, type Tenants } from '../access/tenants.ts';
 import type { Events } from '../events/events.ts';
@@ -9,7 +9,10 @@ import { decodeCursor, encodeCursor } from '../store/cursor.ts';
 import type { Database } from '../store/database.ts';
 import type { SkillRow } from '../store/tables.ts';
 import { type ArchiveLimits, digestOf, packArchive, readArchive } from './archive.ts';
-import type { SkillDefinition } from './format.ts';
+import { declaredDependencies } from './dependencies/declared.ts';
+import type { Dependencies } from './dependencies/dependencies.ts';
+import { releaseLock } from './dependencies/records.ts';
+import { type SkillDefinition, usesHostInterpreter } from './format.ts';
 import { lintFiles } from './lint.ts';
 import { searchSkills } from './search.ts';
 import { compareVersions, latestOf, nextFree } from './versions.ts';
@@ -23,6 +26,8 @@ export interface Skill {
   readonly archive: string;
   readonly definition: SkillDefinition;
   readonly instructions: string;
+  /** What it declares as dependencies; null when nothing. */
+  readonly lock: string | null;
 }
 
 export interface Catalog {
@@ -44,9 +49,10 @@ export interface CatalogParts {
   readonly events: Events;
   readonly tenants: Tenants;
   readonly limits: ArchiveLimits;
+  readonly dependencies: Pick<Dependencies, 'start' | 'describe'>;
 }
 
-export function createCatalog({ database, blobs, events, tenants, limits }: CatalogParts): Catalog {
+export function createCatalog({ database, blobs, dependencies, events, tenants, limits }: CatalogParts): Catalog {
   const { kysely } = database;
 
   const rowsOf = (tenant: string, name: string): Promise<SkillRow[]> =>
@@ -71,6 +77,29 @@ export function createCatalog({ database, blobs, events, tenants, limits }: Cata
     throw new BoxError('skill_not_found', `There is no skill ${name}.`);
   };
 
+  const withDependencies = async <T extends { dependencies: SkillDependencies | null }>(
+    tenant: string,
+    rows: readonly { readonly lock: string | null; readonly shown: T }[],
+  ): Promise<T[]> => {
+    const locks = rows.flatMap(({ lock }) => lock ?? []);
+    if (locks.length === 0) return rows.map(({ shown }) => shown);
+    const states = await dependencies.describe(tenant, locks);
+    return rows.map(({ lock, shown }) => ({ ...shown, dependencies: lock === null ? null : (states.get(lock) ?? null) }));
+  };
+  const summariesOf = (tenant: string, rows: readonly SummaryRow[]): Promise<SkillSummary[]> =>
+    withDependencies(
+      tenant,
+      rows.map((row) => ({ lock: row.lock, shown: summary(row) })),
+    );
+  const detailOf = async (row: SkillRow): Promise<SkillDetail> => {
+    const [shown] = await withDependencies(row.tenant, [{ lock: row.lock, shown: detail(row) }]);
+    return shown as SkillDetail;
+  };
+  const pushed = async (caller: Caller, row: SkillRow, created: boolean, warnings: LintFinding[]) => {
+    await dependencies.start(row, caller.actor);
+    return { skill: await detailOf(row), created, warnings };
+  };
+
   return {
     async push(caller, zip) {
       const files = await readArchive(zip, limits);
@@ -85,7 +114,7 @@ export function createCatalog({ database, blobs, events, tenants, limits }: Cata
       const digest = digestOf(files);
       const warnings = findings.filter((finding) => finding.severity === 'warning');
       const existing = (await rowsOf(caller.tenant, name)).find((row) => row.version === version);
-      if (existing) return { skill: unchanged(existing, digest, await rowsOf(caller.tenant, name)), created: false, warnings };
+      if (existing) return pushed(caller, unchanged(existing, digest, await rowsOf(caller.tenant, name)), false, warnings);
 
       const size = files.reduce((sum, file) => sum + file.data.length, 0);
       await tenants.requireRoom(caller.tenant, size);
@@ -104,6 +133,7 @@ export function createCatalog({ database, blobs, events, tenants, limits }: Cata
         definition: JSON.stringify(definition),
         instructions,
         files: JSON.stringify(files.map(({ path, data }) => ({ path, size: data.length }))),
+        lock: usesHostInterpreter(definition) ? (declaredDependencies(files, definition.lang)?.lock ?? null) : null,
         created_at: new Date().toISOString(),
         created_by: caller.actor.id,
       };
@@ -124,10 +154,10 @@ export function createCatalog({ database, blobs, events, tenants, limits }: Cata
         );
         return true;
       });
-      if (won) return { skill: detail(row), created: true, warnings };
+      if (won) return pushed(caller, row, true, warnings);
       // Somebody pushed the same version in the meantime.
       const winner = await rowOf(caller.tenant, name, version);
-      return { skill: unchanged(winner, digest, await rowsOf(caller.tenant, name)), created: false, warnings };
+      return pushed(caller, unchanged(winner, digest, await rowsOf(caller.tenant, name)), false, warnings);
     },
 
     async list(tenant, { limit, cursor }) {
@@ -144,22 +174,26 @@ export function createCatalog({ database, blobs, events, tenants, limits }: Cata
       const shown = found.slice(0, limit);
       if (shown.length === 0) return { items: [], next_cursor: null };
       const rows = await summaries(kysely, tenant).where('name', 'in', shown).orderBy('name').execute();
-      return { items: newestOfEach(rows).map(summary), next_cursor: found.length > limit ? encodeCursor(shown.at(-1) ?? '') : null };
+      const items = await summariesOf(tenant, newestOfEach(rows));
+      return { items, next_cursor: found.length > limit ? encodeCursor(shown.at(-1) ?? '') : null };
     },
 
     async versions(tenant, name) {
       const rows = await summaries(kysely, tenant).where('name', '=', name).execute();
       if (rows.length === 0) throw new BoxError('skill_not_found', `There is no skill ${name}.`);
-      return rows.sort((a, b) => compareVersions(b.version, a.version)).map(summary);
+      return summariesOf(
+        tenant,
+        rows.sort((a, b) => compareVersions(b.version, a.version)),
+      );
     },
 
     async show(tenant, name, version) {
-      return detail(await rowOf(tenant, name, version));
+      return detailOf(await rowOf(tenant, name, version));
     },
 
     async search(tenant, query, limit) {
       const rows = await kysely.selectFrom('skills').selectAll().where('tenant', '=', tenant).execute();
-      return searchSkills(newestOfEach(rows), query).slice(0, limit).map(summary);
+      return summariesOf(tenant, searchSkills(newestOfEach(rows), query).slice(0, limit));
     },
 
     async remove(caller, name, version) {
@@ -173,6 +207,7 @@ export function createCatalog({ database, blobs, events, tenants, limits }: Cata
           .executeTakeFirst();
         if (Number(numDeletedRows) === 0) return;
         await addUsage(tx, caller.tenant, -row.size);
+        if (row.lock !== null) await releaseLock(tx, caller.tenant, row.lock);
         const subject = { type: 'skill', id: `${name}@${row.version}` };
         await events.append(
           { tenant: caller.tenant, actor: caller.actor, subject, type: 'skill.deleted', data: { name, version: row.version } },
@@ -183,7 +218,7 @@ export function createCatalog({ database, blobs, events, tenants, limits }: Cata
 
     async resolve(tenant, name, version) {
       const row = await rowOf(tenant, name, version);
-      const { archive, digest, instructions } = row;
+      const { archive, digest, instructions, lock } = row;
       return {
         tenant,
         name,
@@ -191,16 +226,20 @@ export function createCatalog({ database, blobs, events, tenants, limits }: Cata
         digest,
         archive,
         instructions,
+        lock,
         definition: JSON.parse(row.definition) as SkillDefinition,
       };
     },
   };
 }
 
-type SummaryRow = Pick<SkillRow, 'name' | 'version' | 'description' | 'mode' | 'lang' | 'created_at'>;
+type SummaryRow = Pick<SkillRow, 'name' | 'version' | 'description' | 'mode' | 'lang' | 'lock' | 'created_at'>;
 
 function summaries(kysely: Database['kysely'], tenant: string) {
-  return kysely.selectFrom('skills').select(['name', 'version', 'description', 'mode', 'lang', 'created_at']).where('tenant', '=', tenant);
+  return kysely
+    .selectFrom('skills')
+    .select(['name', 'version', 'description', 'mode', 'lang', 'lock', 'created_at'])
+    .where('tenant', '=', tenant);
 }
 
 function newestOfEach<R extends { name: string; version: string }>(rows: readonly R[]): R[] {
@@ -213,8 +252,8 @@ function newestOfEach<R extends { name: string; version: string }>(rows: readonl
 }
 
 /** The same content again is fine; other content under a version that exists is refused with the next free one. */
-function unchanged(existing: SkillRow, digest: string, all: readonly SkillRow[]): SkillDetail {
-  if (existing.digest === digest) return detail(existing);
+function unchanged(existing: SkillRow, digest: string, all: readonly SkillRow[]): SkillRow {
+  if (existing.digest === digest) return existing;
   const next = nextFree(
     existing.version,
     all.map((row) => row.version),
@@ -227,7 +266,15 @@ function unchanged(existing: SkillRow, digest: string, all: readonly SkillRow[])
 
 function summary(row: SummaryRow): SkillSummary {
   const { name, version, description, mode, lang, created_at } = row;
-  return { name, version, description, mode: mode as SkillSummary['mode'], lang: lang as SkillSummary['lang'], created_at };
+  return {
+    name,
+    version,
+    description,
+    mode: mode as SkillSummary['mode'],
+    lang: lang as SkillSummary['lang'],
+    created_at,
+    dependencies: null,
+  };
 }
 
 function detail(row: SkillRow): SkillDetail {

@@ -82,6 +82,10 @@ export function parseSkillMd(source: Buffer | string, paths?: readonly string[])
   };
 }
 
+/** Whether it runs with an interpreter of the host, as far as SKILL.md says; other images bring their packages themselves. */
+export const usesHostInterpreter = ({ mode, image }: Pick<SkillDefinition, 'mode' | 'image'>): boolean =>
+  mode === 'executable' && (image === null || ownImages.test(image));
+
 const maxDescription = 4096;
 const publicName = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const ownImages = /^(docker\.io\/)?(library\/)?(python|node|bash)(:[\w.-]{1,128})?$/;

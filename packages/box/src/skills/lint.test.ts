@@ -43,15 +43,15 @@ describe('lintFiles', () => {
     expect(await codes({ 'SKILL.md': skillMd('input_schema: {$schema: "https://json-schema.org/draft/2020-12/schema"}') })).toEqual([]);
   });
 
-  it('warns of dependencies that nobody installs', async () => {
+  it('looks at what the skill declares as dependencies', async () => {
     const python = { 'SKILL.md': skillMd('lang: python'), 'main.py': '' };
-    expect(await codes({ ...python, 'requirements.txt': 'x' })).toEqual(['dependencies-not-installed']);
+    expect(await codes({ ...python, 'requirements.txt': 'x' })).toEqual(['requirements-unpinned']);
     expect(await codes({ ...python, 'package.json': '{"dependencies":{"x":"1"}}' })).toEqual([]);
     const node = { 'SKILL.md': skillMd('lang: node'), 'main.js': '' };
-    expect(await codes({ ...node, 'package.json': '{"dependencies":{"x":"1"}}' })).toEqual(['dependencies-not-installed']);
-    expect(await codes({ ...node, 'package.json': '{"type":"module"}' })).toEqual([]);
-    expect(await codes({ ...node, 'package.json': '{' })).toEqual(['dependencies-not-installed']);
+    expect(await codes({ ...node, 'package.json': '{"dependencies":{"x":"1"}}' })).toEqual(['lockfile-missing']);
     expect(await codes({ 'SKILL.md': skillMd(''), 'requirements.txt': 'x' })).toEqual([]);
+    const inImage = { ...python, 'SKILL.md': skillMd('lang: python\nimage: my/tools:1'), 'requirements.txt': 'x==1' };
+    expect(await codes(inImage)).toEqual(['image-special', 'dependencies-not-installed']);
   });
 });
 

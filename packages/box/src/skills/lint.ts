@@ -5,8 +5,9 @@ import { BoxError, type LintFinding } from '@skillbox/protocol';
 import { schemaProblem } from '../json-schema/schema.ts';
 import { inspectSchema } from '../json-schema/schema-shape.ts';
 import { type ArchiveLimits, readFolder, type SkillFiles } from './archive.ts';
+import { declaredDependencies, lintDependencies } from './dependencies/declared.ts';
 import { Findings } from './findings.ts';
-import { type ParsedSkill, parseSkillMd, type SkillDefinition } from './format.ts';
+import { type ParsedSkill, parseSkillMd, type SkillDefinition, usesHostInterpreter } from './format.ts';
 
 export interface LintedSkill {
   /** Null when there is an error among the findings. */
@@ -81,29 +82,9 @@ function checkFiles(
     findings.warning('name-folder', parsed.lineOf('name'), `The skill is named ${definition.name}, its folder ${folderName}.`, fix);
   }
   if (definition.mode === 'cognitive') return;
-  for (const path of dependencyFiles[definition.lang ?? 'bash']) {
-    const file = files.find((candidate) => candidate.path === path || candidate.path === `scripts/${path}`);
-    if (!file || (path === 'package.json' && !hasDependencies(file.data))) continue;
-    const fix = 'Use the standard library, or ship the packages inside the skill.';
-    findings.warning(
-      'dependencies-not-installed',
-      1,
-      `${file.path} is not installed from: this version runs skills as they are.`,
-      fix,
-      file.path,
-    );
-  }
-}
-
-const dependencyFiles = { python: ['requirements.txt'], node: ['package.json'], bash: [] } as const;
-
-/** A package.json that only says `"type": "module"` asks for nothing. */
-function hasDependencies(data: Buffer): boolean {
-  try {
-    const { dependencies = {} } = JSON.parse(data.toString('utf8')) as { dependencies?: object };
-    return Object.keys(dependencies).length > 0;
-  } catch {
-    // Not JSON: Node would stumble over it, so the warning is in place.
-    return true;
+  if (usesHostInterpreter(definition)) lintDependencies(files, definition.lang, findings);
+  else if (declaredDependencies(files, definition.lang)) {
+    const fix = 'Put the packages into the image, or remove image from SKILL.md.';
+    findings.warning('dependencies-not-installed', parsed.lineOf('image'), 'Nothing is installed into an image.', fix);
   }
 }

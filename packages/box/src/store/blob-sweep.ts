@@ -1,4 +1,4 @@
-/** Removes blobs that nothing refers to: archives of deleted skills, artifacts of runs that failed late, leftovers of crashes. */
+/** Removes blobs that nothing refers to: archives of deleted skills, artifacts of runs that failed late, dependencies nobody needs, leftovers of crashes. */
 
 import { sql } from 'kysely';
 import type { Blobs } from './blobs.ts';
@@ -33,12 +33,18 @@ export async function sweepBlobs(database: Database, blobs: Blobs, now = Date.no
 async function referenced({ kysely }: Database, digests: readonly string[]): Promise<Set<string>> {
   const marks = digests.map((digest) => `blob:${digest}`);
   // Written out, not as a parameter: only so the index on long logs is used.
-  const [skills, files, logs] = await Promise.all([
+  const [skills, files, logs, builds] = await Promise.all([
     kysely.selectFrom('skills').select('archive').where('archive', 'in', digests).execute(),
     kysely.selectFrom('execution_files').select('digest').where('digest', 'in', digests).execute(),
     kysely.selectFrom('executions').select('log').where(sql<boolean>`log like 'blob:%'`).where('log', 'in', marks).execute(),
+    kysely.selectFrom('dependency_builds').select('blob').where('blob', 'in', digests).execute(),
   ]);
-  return new Set([...skills.map((row) => row.archive), ...files.map((row) => row.digest), ...logs.map((row) => (row.log ?? '').slice(5))]);
+  return new Set([
+    ...skills.map((row) => row.archive),
+    ...files.map((row) => row.digest),
+    ...logs.map((row) => (row.log ?? '').slice(5)),
+    ...builds.flatMap((row) => row.blob ?? []),
+  ]);
 }
 
 /** Input files of executions that wait in the queue. */

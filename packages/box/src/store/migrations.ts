@@ -11,6 +11,7 @@ import { sandboxTables } from './migrations/0002-sandboxes.ts';
 import { creditTables } from './migrations/0003-credits.ts';
 import { networkColumn } from './migrations/0004-network.ts';
 import { secretTable } from './migrations/0005-secrets.ts';
+import { dependencyTables } from './migrations/0006-dependencies.ts';
 import { webhookTables } from './migrations/0007-webhooks.ts';
 import { programLimitTable } from './migrations/0008-program-limits.ts';
 
@@ -30,6 +31,7 @@ export const migrations: readonly Migration[] = [
   creditTables,
   networkColumn,
   secretTable,
+  dependencyTables,
   webhookTables,
   programLimitTable,
 ];

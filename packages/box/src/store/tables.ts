@@ -18,6 +18,7 @@ export interface Tables {
   sandbox_labels: SandboxLabelRow;
   snapshots: SnapshotRow;
   program_limits: ProgramLimitRow;
+  dependency_builds: DependencyBuildRow;
   credit_balances: CreditBalanceRow;
   credit_entries: CreditEntryRow;
   credit_meters: CreditMeterRow;
@@ -69,8 +70,40 @@ export interface SkillRow {
   instructions: string;
   /** JSON array of {path, size}. */
   files: string;
+  /** What it declares as dependencies: the kind, and the SHA-256 of the files that say which. Null when nothing. */
+  lock: string | null;
   created_at: string;
   created_by: string;
+}
+
+/** What a lock became with one interpreter and one index. */
+export interface DependencyBuildRow {
+  tenant: string;
+  /** SHA-256 of everything it depends on, see skills/dependencies/toolchain.ts. */
+  key: string;
+  /** As in skills. */
+  lock: string;
+  state: string;
+  /** Grows with every start, so that a builder which was given up cannot write any more. */
+  attempt: number;
+  /** How often its host went away while it was built. */
+  restarts: number;
+  log: string;
+  error: string | null;
+  /** Blob of the tree, a tar.gz. */
+  blob: string | null;
+  /** Bytes of the blob, which count as the tenant's. */
+  packed: number;
+  /** Unpacked. */
+  size: number | null;
+  files: number | null;
+  host: string;
+  actor: string;
+  created_at: string;
+  started_at: string;
+  finished_at: string | null;
+  /** Exact to an hour. */
+  used_at: string;
 }
 
 export interface ExecutionRow {

@@ -38,24 +38,28 @@ export interface OrderInput {
   readonly uid: number;
   readonly paths: HostPaths;
   readonly skillFolder: string;
+  /** Packages for the program: read-only, and with code that can be loaded, as the skill itself. */
+  readonly dependencies?: { readonly folder: string; readonly at: string };
   readonly limits: RunLimits;
   /** Layers that cgroups hold; what is not here falls to rlimits. */
   readonly cgroup: { readonly memory: boolean; readonly pids: boolean };
 }
 
 export function launchOrders(input: OrderInput): Buffer {
-  const { ids, uid, paths, skillFolder, limits } = input;
+  const { dependencies, ids, uid, paths, skillFolder, limits } = input;
   const words = [
     ...['parent', String(process.pid)],
     ...namespaceWords(ids),
     ...(ids.kind === 'self' ? [] : ['ids', String(uid), String(uid)]),
     ...['seccomp', paths.filter],
     ...['bind', paths.guest, 'guest', 'bind', paths.etc, 'etc', 'bind', skillFolder, 'skill'],
+    ...(dependencies ? ['bind', dependencies.folder, 'dependencies'] : []),
     ...['stage', String(limits.diskBytes), String(inodesFor(limits.diskBytes))],
     ...['dir', 'tmp', '1777', 'dir', 'shm', '1777'],
     ...['work', 'work/scripts', 'work/input', 'work/out', 'work/out/files'].flatMap((name) => ['dir', name, '0755']),
+    ...(dependencies ? ['dir', dependencies.at.replace('/sandbox', 'work'), '0755'] : []),
     ...rlimitWords(input),
-    ...['exec', ...bubblewrapArguments(paths)],
+    ...['exec', ...bubblewrapArguments(paths, [...skillMounts, ...dependencyMounts(dependencies)])],
   ];
   return encodeOrders(words);
 }
@@ -120,6 +124,8 @@ const skillMounts = [
   `${stage}/skill`,
   '/sandbox/scripts',
 ];
+const dependencyMounts = (dependencies: OrderInput['dependencies']): string[] =>
+  dependencies ? ['--ro-bind', `${stage}/dependencies`, dependencies.at] : [];
 const homeMounts = ['--bind', `${stage}/tmp`, '/tmp', '--bind', `${stage}/home`, '/home/user'];
 
 /** The way to the box, and the certificates that programs need to trust what they find behind it. */

@@ -41,6 +41,9 @@ export interface BubblewrapOptions {
   onWarning(message: string): void;
 }
 
+/** What a sandbox that runs once is made from, whatever the job. */
+type Shape = Pick<RunRequest, 'limits' | 'skillFolder' | 'dependencies'>;
+
 /** Both kinds of sandboxes: those that run once, and those that live. */
 export interface BubblewrapProvider extends Provider {
   readonly living: LivingProvider;
@@ -85,7 +88,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   };
 
   /** A launcher with its orders and a uid of its own; disposing of it gives the uid back. */
-  const open = ({ limits, skillFolder }: Pick<RunRequest, 'limits' | 'skillFolder'>) => {
+  const open = ({ dependencies, limits, skillFolder }: Shape) => {
     const uid = uids.take();
     let launched: Launched | undefined;
     // A uid whose processes would not die is never given to another sandbox.
@@ -100,7 +103,8 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
       // Three more: the launcher and bubblewrap, which wait outside, and the guest.
       launched.cgroup.limit({ memoryBytes, processes: processes + 3, cpu });
       const cgroup = { memory: cgroups.available.has('memory'), pids: cgroups.available.has('pids') };
-      launched.channel.write(launchOrders({ ids, uid, paths, skillFolder, limits, cgroup }));
+      const shape = { skillFolder, limits, ...(dependencies && { dependencies }) };
+      launched.channel.write(launchOrders({ ids, uid, paths, cgroup, ...shape }));
       return { launched, dispose };
     } catch (error) {
       void dispose();
@@ -116,7 +120,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     onTrouble: options.onWarning,
   });
   /** From what all runs with this recipe share; nothing of a job is kept. */
-  const makeReady = async (shape: Pick<RunRequest, 'argv' | 'limits' | 'skillFolder'>, recipe: WarmRecipe) => {
+  const makeReady = async (shape: Shape & Pick<RunRequest, 'argv'>, recipe: WarmRecipe) => {
     const { launched, dispose } = open(shape);
     try {
       const standing = await prepare(oneShot(launched), waiterOf(shape.argv, recipe));
@@ -128,8 +132,9 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   };
 
   const runIn = async (request: RunRequest) => {
-    const { argv, limits, skillFolder, warm } = request;
-    const ready = warm && pools.take(warm.key, () => makeReady({ argv, limits, skillFolder }, warm));
+    const { argv, dependencies, limits, skillFolder, warm } = request;
+    const shape = { argv, limits, skillFolder, ...(dependencies && { dependencies }) };
+    const ready = warm && pools.take(warm.key, () => makeReady(shape, warm));
     let made: ReturnType<typeof open> | undefined;
     running += 1;
     try {
