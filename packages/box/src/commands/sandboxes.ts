@@ -143,7 +143,7 @@ export const sandboxCommands = [
     cli: {
       words: 'sandbox network',
       args: ['id'],
-      examples: ["skillbox sandbox network ID --allow pypi.org --allow '*.pythonhosted.org'", 'skillbox sandbox network ID --mode none'],
+      examples: ["skillbox sandbox network ID --allow index.example --allow '*.files.example'", 'skillbox sandbox network ID --mode none'],
     },
     run({ box, caller }, { id, mode, allow }) {
       const choice = mode || allow ? { mode: mode ?? ('allow' as const), ...(allow && { allow }) } : undefined;
