@@ -1,5 +1,6 @@
 /** What mutate-boundary.ts takes away, and the test that must notice. Where two layers hold the same thing, both go, and the name says so. */
 
+import { composeMutants } from './compose-mutants.ts';
 import { credentialMutants } from './credential-mutants.ts';
 import { egressMutants } from './egress-mutants.ts';
 
@@ -790,4 +791,5 @@ export const mutants: readonly Mutant[] = [
   ...images,
   ...credentialMutants,
   ...webhooks,
+  ...composeMutants,
 ];

@@ -166,7 +166,7 @@ const isExternal = ({ external }: Json): boolean => external !== undefined && ex
 
 /** Below what a system hands out by itself. */
 const firstLoopback = 20_000;
-const lastLoopback = 32_000;
+const loopbacks = 12_000;
 
 function createNumbers(busy: ReadonlySet<number>) {
   const taken = new Set(busy);
@@ -174,8 +174,9 @@ function createNumbers(busy: ReadonlySet<number>) {
   return {
     /** Chosen here and not by the engine, so that it is the same after a pause. */
     loopback(): number {
-      for (let attempt = 0; attempt < 1000; attempt += 1) {
-        const port = firstLoopback + Math.floor(Math.random() * (lastLoopback - firstLoopback));
+      const start = Math.floor(Math.random() * loopbacks);
+      for (let step = 0; step < loopbacks; step += 1) {
+        const port = firstLoopback + ((start + step) % loopbacks);
         if (taken.has(port)) continue;
         taken.add(port);
         return port;
