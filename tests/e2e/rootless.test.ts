@@ -80,6 +80,40 @@ describe('as an ordinary user', () => {
   });
 });
 
+describe('a living sandbox of an ordinary user', () => {
+  it('reaches what its list names through the channel, and nothing else', async () => {
+    manifest(['cgroup-memory', 'cgroup-pids', 'cgroup-cpu', 'uid']);
+    // A process of its own: calls of the CLI stop this one.
+    const program =
+      "require('http').createServer((_, r) => r.end('hello')).listen(0, '127.0.0.1', function () { console.log(this.address().port) })";
+    const target = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const port = Number(await new Promise((resolve) => target.stdout.once('data', resolve)));
+    const file = join(folder, 'online.yaml');
+    writeFileSync(file, `name: online\nnetwork:\n  mode: allow\n  allow: ["127.0.0.1:${port}"]\n`, { mode: 0o644 });
+    await withServer(
+      async (skillbox) => {
+        skillbox('template', 'apply', file);
+        const made = JSON.parse(skillbox('sandbox', 'create', 'online', '--json').stdout);
+        expect(made).toMatchObject({ state: 'ready', network: 'allow' });
+        try {
+          const get = (host: string) => `curl -s -o /dev/null -w '%{http_code} ' --noproxy '' http://${host}/`;
+          const run = (line: string) => skillbox('sandbox', 'exec', made.id, '--', 'sh', '-c', line).stdout;
+          const seen = run(
+            `${get(`127.0.0.1:${port}`)}; ${get('elsewhere.test')}; curl -s --noproxy '*' http://127.0.0.1:${port}/ || echo none`,
+          );
+          expect(seen).toBe('200 403 none\n');
+          skillbox('sandbox', 'network', made.id, '--mode', 'none');
+          expect(run(get(`127.0.0.1:${port}`))).toBe('403 ');
+        } finally {
+          skillbox('sandbox', 'destroy', made.id);
+        }
+      },
+      { SKILLBOX_EGRESS_PRIVATE: '127.0.0.0/8' },
+    );
+    target.kill();
+  });
+});
+
 function writeProbe(): void {
   const probe = join(folder, 'probe');
   execFileSync('mkdir', ['-p', probe]);
@@ -93,13 +127,14 @@ function writeProbe(): void {
 
 async function withServer(
   work: (skillbox: (...args: string[]) => { status: number | null; stdout: string }) => Promise<void>,
+  more: Record<string, string> = {},
 ): Promise<void> {
   const skillbox = (...args: string[]) => {
     const [program, rest] = command(args);
     return spawnSync(program, rest, { cwd: folder, env, encoding: 'utf8', timeout: 60_000 });
   };
   const [program, rest] = command(['serve', '--port', '0']);
-  const server = spawn(program, rest, { cwd: folder, env, stdio: 'ignore' });
+  const server = spawn(program, rest, { cwd: folder, env: { ...env, ...more }, stdio: 'ignore' });
   try {
     const record = join(folder, '.skillbox-state/run/server.json');
     for (let waited = 0; !existsSync(record) && waited < 15_000; waited += 50) await new Promise((resolve) => setTimeout(resolve, 50));

@@ -226,29 +226,43 @@ answer({"direct": direct, "through": through, "after": status(get("http://${host
   expect(await egress.python(another.id, `answer(status(get("http://${host}/", "${host}")))`)).toBe(200);
 });
 
-it('writes a bounded record of a flood, and counts the rest', { timeout: 60_000 }, async () => {
+it('writes a bounded record of a flood, and counts the rest', { timeout: 90_000 }, async () => {
   const flooding = await egress.sandbox([host]);
-  const { result: sent, slowestMs } = await slowestAnswer(
+  const { result, slowestMs } = await slowestAnswer(
     egress.box,
-    egress.python<number>(
+    egress.python<[number, number]>(
       flooding.id,
       `
-sent = 0
-until = time.time() + 6
-while time.time() < until and sent < 3000:
-    talk("GET http://evil.test/%d HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n" % sent)
-    sent += 1
-answer(sent)`,
+import threading
+sent, began, lock = 0, time.time(), threading.Lock()
+def flood():
+    global sent
+    while time.time() < began + 18:
+        with lock:
+            if sent == 1500: return
+            sent += 1
+        s = socket.socket(socket.AF_UNIX); s.connect("/.skillbox/box/box.sock")
+        s.sendall(b"GET http://evil.test/ HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n")
+        while s.recv(65536): pass
+        s.close()
+threads = [threading.Thread(target=flood) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+answer([sent, time.time() - began])`,
     ),
   );
-  expect(sent).toBeGreaterThan(500);
-  expect(slowestMs).toBeLessThan(2000);
+  const [sent, seconds] = result;
+  expect(sent).toBeGreaterThan(400 + 10 * seconds + 100);
+  expect(slowestMs).toBeLessThan(3000);
   await expect
     .poll(async () => (await egress.decisions(flooding.id)).some(({ type }) => type === 'sandbox.egress_more'), { timeout: 20_000 })
     .toBe(true);
-  const events = await egress.decisions(flooding.id);
-  const written = events.filter(({ type }) => type === 'sandbox.egress_refused').length;
-  const counted = events.filter(({ type }) => type === 'sandbox.egress_more').reduce((sum, { data }) => sum + Number(data.refused), 0);
-  expect(written).toBeLessThanOrEqual(500);
-  expect(written + counted).toBe(sent);
+  const count = async () => {
+    const events = await egress.decisions(flooding.id);
+    const written = events.filter(({ type }) => type === 'sandbox.egress_refused').length;
+    const counted = events.filter(({ type }) => type === 'sandbox.egress_more').reduce((sum, { data }) => sum + Number(data.refused), 0);
+    return { written, all: written + counted };
+  };
+  await expect.poll(async () => (await count()).all, { timeout: 20_000 }).toBe(sent);
+  expect((await count()).written).toBeLessThanOrEqual(400 + 10 * (seconds + 1));
 });

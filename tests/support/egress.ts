@@ -116,8 +116,13 @@ export async function startEgressBox(reachable: string, env: Record<string, stri
     },
     async decisions(id) {
       await new Promise((resolve) => setTimeout(resolve, 700));
-      const { body } = await box.json<Page<BoxEvent>>(`/v1/sandboxes/${id}/events?limit=500`);
-      return body.items.filter(({ type }) => type.startsWith('sandbox.egress_'));
+      const all: BoxEvent[] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const { body }: { body: Page<BoxEvent> } = await box.json(`/v1/sandboxes/${id}/events?limit=500${cursor && `&cursor=${cursor}`}`);
+        all.push(...body.items);
+        cursor = body.next_cursor;
+      }
+      return all.filter(({ type }) => type.startsWith('sandbox.egress_'));
     },
     network: (id, body, options) => box.json(`/v1/sandboxes/${id}/network`, { method: 'PUT', body, ...options }),
     async stop() {

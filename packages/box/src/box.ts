@@ -154,7 +154,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     ),
   );
   const hosts = createHosts(leases);
-  const configured = configuredProviders(config, host);
+  const configured = configuredProviders(config, host, channelRoot);
   const ownPorts = new Set(portsOf([config.dbDsn, config.s3Endpoint, config.dockerHost]));
   const vault = createVault(database, secrets);
   const injection = createInjection({ vault, authority: createAuthority(database, secrets), secure: createSecure(config.egressCa) });

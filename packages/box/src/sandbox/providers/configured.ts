@@ -14,12 +14,12 @@ import { createE2b } from './e2b/provider.ts';
 import { loadSshHosts } from './machines/hosts.ts';
 import { createSsh } from './ssh/provider.ts';
 
-/** `owner` keeps apart what several boxes have in one place. */
-export function configuredProviders(config: Config, owner: string): LivingProvider[] {
+/** `owner` keeps apart what several boxes have in one place; `channelRoot` is what leads from sandboxes to the box. */
+export function configuredProviders(config: Config, owner: string, channelRoot: string): LivingProvider[] {
   const { baseDir, composeRoots, dockerHost, e2bApiKey, e2bApiUrl, e2bDomain, e2bSandboxUrl, sshHosts } = config;
   const guestProgram = nativeProgram('guest');
   const providers: LivingProvider[] = [];
-  if (dockerHost) providers.push(createDocker({ ...engineAt(dockerHost), ...dockerOptions(config), guestProgram, owner }));
+  if (dockerHost) providers.push(createDocker({ ...engineAt(dockerHost), ...dockerOptions(config), channelRoot, guestProgram, owner }));
   if (sshHosts) {
     const hosts = loadSshHosts(resolve(baseDir, sshHosts));
     const roots = listOf(composeRoots).map((folder) => resolve(baseDir, folder));

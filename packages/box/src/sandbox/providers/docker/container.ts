@@ -22,6 +22,8 @@ export interface ContainerSpec {
   readonly mounts: HostConfig['Mounts'];
   /** More folders in memory, with their options. */
   readonly tmpfs?: Readonly<Record<string, string>>;
+  /** Whether it has a way to the box: its relay is a process more, and the box has a name. */
+  readonly channel?: boolean;
 }
 
 export function containerOptions(spec: ContainerSpec): ContainerCreateOptions {
@@ -45,7 +47,7 @@ export function containerOptions(spec: ContainerSpec): ContainerCreateOptions {
 /** The types lack one field that engines have had since 2020. */
 type CompleteHostConfig = HostConfig & { readonly CgroupnsMode: 'private' };
 
-function hostConfig({ limits, processors, runtime, mounts, tmpfs }: ContainerSpec): CompleteHostConfig {
+function hostConfig({ channel, limits, processors, runtime, mounts, tmpfs }: ContainerSpec): CompleteHostConfig {
   return {
     ...(runtime && { Runtime: runtime }),
     Mounts: mounts,
@@ -63,8 +65,9 @@ function hostConfig({ limits, processors, runtime, mounts, tmpfs }: ContainerSpe
     // Memory and swap together: no swap.
     MemorySwap: limits.memoryBytes,
     NanoCpus: Math.round(Math.min(limits.cpu, processors) * 1e9),
-    // One more: the guest.
-    PidsLimit: limits.processes + 1,
+    // One more: the guest; two with its relay.
+    PidsLimit: limits.processes + (channel ? 2 : 1),
+    ...(channel && { ExtraHosts: ['box.internal:127.0.0.1'] }),
     Ulimits: [
       { Name: 'nofile', Soft: limits.openFiles, Hard: limits.openFiles },
       { Name: 'core', Soft: 0, Hard: 0 },

@@ -22,6 +22,8 @@ export type DockerOptions = EngineAddress & {
   readonly guestProgram: string;
   /** Holds the sockets of guests. Its path must be short: a socket's may have 107 characters. */
   readonly runFolder: string;
+  /** Holds a folder for each sandbox that has a way to the box, as this machine and the engine see it. Without it there are none. */
+  readonly channelRoot?: string;
   /** Keeps what several boxes have in one engine apart. */
   readonly owner: string;
 };
@@ -47,6 +49,7 @@ export function createDocker(options: DockerOptions): LivingProvider {
 
   const create = async (spec: SandboxSpec, image: string): Promise<void> => {
     const folder = socketFolder(runFolder, spec.id);
+    const channel = spec.network === 'allow' && options.channelRoot ? join(options.channelRoot, spec.id) : undefined;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     await parts.homes.create(spec, image);
     const container = await engine.createContainer(
@@ -54,11 +57,13 @@ export function createDocker(options: DockerOptions): LivingProvider {
       containerOptions({
         ...{ image, limits: spec.limits, processors: await engine.processors(), labels: names.labels(spec, 'sandbox') },
         ...(runtime && { runtime }),
+        ...(channel && { channel: true }),
         command: [`${insideFolder}/guest`, '--listen', `${insideFolder}/run/${socketName}`],
         mounts: [
           { Type: 'bind', Source: options.guestProgram, Target: `${insideFolder}/guest`, ReadOnly: true },
           { Type: 'bind', Source: folder, Target: `${insideFolder}/run` },
           volumeMount(names.home(spec.id), '/home'),
+          ...(channel ? [{ Type: 'bind' as const, Source: channel, Target: `${insideFolder}/box`, ReadOnly: true }] : []),
         ],
       }),
     );
@@ -69,7 +74,7 @@ export function createDocker(options: DockerOptions): LivingProvider {
     name: 'docker',
     tier: runtime === 'runsc' ? 'gvisor' : 'container',
     capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'metrics']),
-    networks: new Set<NetworkMode>(['none']),
+    networks: new Set<NetworkMode>(options.channelRoot ? ['none', 'allow'] : ['none']),
     async health() {
       try {
         const { ServerVersion, Runtimes } = await Promise.race([ask(docker.info()), tooLate()]);
@@ -81,7 +86,11 @@ export function createDocker(options: DockerOptions): LivingProvider {
     },
     async provision(spec) {
       const image = allowedImage(spec.options.image, allowlist);
-      if (spec.network !== 'none') throw new BoxError('bad_request', `The docker provider has no network mode ${spec.network}, only none.`);
+      if (!this.networks.has(spec.network))
+        throw new BoxError(
+          'bad_request',
+          `The docker provider has no network mode ${spec.network}, only ${[...this.networks].join(' and ')}.`,
+        );
       requireShortPath(join(socketFolder(runFolder, spec.id), socketName));
       await engine.requireImage(image);
       const existing = await ask(docker.listContainers({ all: true, ...labelFilter({ ...names.ours(), 'skillbox.sandbox': spec.id }) }));
