@@ -199,7 +199,7 @@ function suite(openProvider: (folder: string) => Promise<Opened>): void {
   });
 
   it('streams large files both ways', async () => {
-    const { handle } = await create({ limits: { ...limits, memoryBytes: 256 * 2 ** 20 } });
+    const { handle } = await create({ limits: { ...limits, memoryBytes: 256 * 2 ** 20, diskBytes: 2 ** 30 } });
     const size = 300 * 2 ** 20;
     const chunk = Buffer.alloc(2 ** 20, 'x');
     const before = process.memoryUsage.rss();

@@ -82,6 +82,21 @@ describe('one file', () => {
   });
 });
 
+it('one that is larger than the disk is refused with the reason, and only it', async () => {
+  expect((await box.json('/v1/templates/tiny', { method: 'PUT', body: { resources: { disk: '8Mi' } } })).status).toBe(200);
+  const { body } = await box.json<{ id: string }>('/v1/sandboxes', { body: { template: 'tiny' } });
+  const path = `/v1/sandboxes/${body.id}/files?path=`;
+  expect(await box.json(`${path}large`, { method: 'PUT', body: new Uint8Array(9 * 2 ** 20) })).toMatchObject({
+    ...{ status: 403, body: { error: 'quota_exceeded', message: expect.stringContaining('larger than the sandbox allows') } },
+  });
+  expect((await box.request(`${path}large`)).status).toBe(404);
+  expect((await box.json(`${path}small`, { method: 'PUT', body: 'fits' })).status).toBe(200);
+  // A program that does the same is told by the kernel, as anywhere.
+  const program = { cmd: 'head -c 9000000 /dev/zero > grown' };
+  expect((await box.json(`/v1/sandboxes/${body.id}/programs`, { body: program })).body).toMatchObject({ exit_code: 153 });
+  await box.request(`/v1/sandboxes/${body.id}`, { method: 'DELETE' });
+});
+
 it('folders: made, listed, moved, removed', async () => {
   expect(await box.json(files('/mkdir'), { body: { path: 'f/g' } })).toMatchObject({ status: 201, body: { kind: 'directory' } });
   expect(await box.json(files('/mkdir'), { body: { path: 'f/g' } })).toMatchObject({ status: 409 });

@@ -171,6 +171,8 @@ static void write_in(uint32_t mode, uint32_t flags, char *given) {
       if (!in_place) unlink(temporary);
       errno = error;
       complain(host, 0, "%s", path);
+      /* Closing on bytes that nobody read would take the reason with it. */
+      while (read_frame(host, buffer, &type, &id, &r)) ;
       return;
     }
   }

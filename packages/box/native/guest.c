@@ -135,6 +135,7 @@ static void become(char **argv, char **env, const char *cwd, int in, int out, in
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   signal(SIGPIPE, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(126);
   if (line > 3 && dup2(line, 3) < 0) _exit(126);
   if (line == 3) fcntl(3, F_SETFD, 0);
@@ -186,6 +187,7 @@ int main(int argc, char **argv) {
   fcntl(CHANNEL, F_SETFL, fcntl(CHANNEL, F_GETFL) & ~O_NONBLOCK);
   umask(022);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error to tell, not an end */
   if (getsockopt(CHANNEL, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening) serve_programs(CHANNEL);
   else serve_once();
 }

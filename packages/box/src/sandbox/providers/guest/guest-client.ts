@@ -396,6 +396,7 @@ function refusal(payload: Buffer): BoxError {
   if (errno === numbers.EEXIST) return new BoxError('already_exists', said);
   if (errno === numbers.ENOSPC || errno === numbers.EDQUOT)
     return new BoxError('quota_exceeded', `The disk of the sandbox is full: ${said}`);
+  if (errno === numbers.EFBIG) return new BoxError('quota_exceeded', `The file is larger than the sandbox allows: ${said}`);
   if (errno === numbers.EAGAIN || errno === numbers.ENOMEM) return new BoxError('unavailable', `The sandbox is at its limit: ${said}`);
   return new BoxError('bad_request', said);
 }
