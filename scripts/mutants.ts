@@ -713,6 +713,12 @@ const host: Mutant[] = [
   ),
   mutant('living: largest file', 'rlimits', 'has limits of its own, soft and hard alike', command('      fsize: limits.diskBytes,\n', '')),
   mutant(
+    'living: what outgrows its disk is ended',
+    'disk-bomb',
+    'is ended when it outgrows its disk with %s',
+    edit(`${provider}/disk-limits.ts`)('use.bytes > limitBytes || ', 'use.bytes > limitBytes * 100 || '),
+  ),
+  mutant(
     'living: one uid for each sandbox',
     'identity',
     'is, seen from the host, a uid of its own: not root, not the server, not a neighbour',

@@ -49,6 +49,7 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   maxProcesses: 'limits',
   maxOpenFiles: 'limits',
   maxDisk: 'limits',
+  diskReserve: 'limits',
   maxOutputSize: 'limits',
   maxLogSize: 'limits',
   maxArtifacts: 'limits',

@@ -190,6 +190,7 @@ export async function besideSleeper<T>(
   const [sleeper] = await eventually(
     () => hostProcesses(mark).filter(({ pids }) => pids.length > 1 && readProc(pids[0] ?? 0, 'comm') === 'sleep\n'),
     (list) => list.length > 0,
+    10_000,
   );
   if (!sleeper) throw new Error('The sleeper did not appear on the host.');
   try {

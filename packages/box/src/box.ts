@@ -118,6 +118,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     acceptMissing: manifest.sandbox.accept_missing,
     paths: manifest.sandbox.paths,
     channelRoot,
+    diskReserve: config.diskReserve,
     onWarning: (message) => log.warn(message),
   });
   const slots = createSlots({

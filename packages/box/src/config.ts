@@ -98,6 +98,11 @@ export const settings = {
     size('128Mi'),
     'Size of /sandbox and /tmp of one execution together. It is memory, and counts as such.',
   ),
+  diskReserve: setting(
+    'SKILLBOX_DISK_RESERVE',
+    size('512Mi'),
+    'What the file system of the state root must have left: below it no sandbox is made, and what writes in living ones is ended.',
+  ),
   maxOutputSize: setting('SKILLBOX_MAX_OUTPUT_SIZE', size('1Mi'), 'Largest output.json.'),
   maxLogSize: setting('SKILLBOX_MAX_LOG_SIZE', size('1Mi'), 'Most bytes of stdout and stderr that are kept.'),
   maxArtifacts: setting('SKILLBOX_MAX_ARTIFACTS', count(100), 'Most files an execution can leave.'),

@@ -12,6 +12,7 @@ import type { Database } from '../store/database.ts';
 import type { SandboxRow, SnapshotRow } from '../store/tables.ts';
 import type { Vault } from '../vault/vault.ts';
 import { createActivity } from './activity.ts';
+import { createDiskWatch } from './disk-watch.ts';
 import type { Egress } from './egress/egress.ts';
 import { requireSecrets } from './egress/injection.ts';
 import { elsewhere } from './elsewhere.ts';
@@ -89,6 +90,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   const sweepSnapshots = (): void =>
     void snapshots.sweep().catch((error: Error) => log.error({ err: error }, 'could not look for snapshots that nothing needs'));
   const reaper = createReaper({ host, log, activity, lifecycle, locks, providers, records, secrets, onEnded: sweepSnapshots });
+  const diskWatch = createDiskWatch({ events, log, providers, records });
   const timeLimits = createTimeLimits({ database, host, locks, log, providers, records, secrets });
   const recovery = { egress, host, log, lifecycle, locks, providers, records, secrets };
 
@@ -399,6 +401,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       await timeLimits.recover();
       await snapshots.sweep();
       reaper.start();
+      diskWatch.start();
       clearInterval(canaryTimer);
       canaryTimer = setInterval(
         () => void telemetry.runCanary().catch((error: Error) => log.error({ err: error }, 'the canary could not be recorded')),
@@ -415,6 +418,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     async stop() {
       clearInterval(canaryTimer);
       timeLimits.stop();
+      await diskWatch.stop();
       await reaper.stop();
     },
   };

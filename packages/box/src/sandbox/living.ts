@@ -23,6 +23,17 @@ export interface LivingProvider {
   /** Removes a snapshot that no sandbox needs any more. */
   removeSnapshot(snapshot: string): Promise<void>;
   close(): Promise<void>;
+  /** Ends what runs in sandboxes whose disks have outgrown their limit, or fill the host; tells which. For those that cannot refuse the bytes. */
+  endOvergrown?(): Promise<readonly Overgrown[]>;
+}
+
+export interface Overgrown {
+  readonly sandbox: string;
+  readonly used_bytes: number;
+  readonly files: number;
+  readonly limit_bytes: number;
+  /** reserve: the host itself has too little left. */
+  readonly reason: 'limit' | 'reserve';
 }
 
 export interface HeldSandbox {

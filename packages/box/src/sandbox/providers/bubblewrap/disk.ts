@@ -19,10 +19,16 @@ export interface DiskRecord {
   readonly uid: number;
   /** Names of layers, newest first. */
   readonly layers: readonly string[];
+  readonly limitBytes?: number;
+}
+
+export interface DiskUse {
+  readonly bytes: number;
+  readonly files: number;
 }
 
 export interface Disks {
-  create(sandbox: string, uid: number, snapshot: string | undefined): DiskRecord;
+  create(sandbox: string, uid: number, snapshot: string | undefined, limitBytes: number): DiskRecord;
   read(sandbox: string): DiskRecord | undefined;
   all(): DiskRecord[];
   /** Also what a crash left half made or half removed. */
@@ -32,7 +38,8 @@ export interface Disks {
   layerFolder(name: string): string;
   /** `running`: something may write, so the top is copied (by reference where the file system can) instead of moved. */
   snapshot(sandbox: string, name: string, running: boolean): Promise<void>;
-  usedBytes(sandbox: string): Promise<number>;
+  /** Of its top: layers below are shared, and counted once, with who froze them. */
+  use(sandbox: string): Promise<DiskUse>;
   remove(sandbox: string): Promise<void>;
   removeSnapshot(name: string): Promise<void>;
 }
@@ -84,13 +91,13 @@ export function openDisks(root: string, owned: boolean): Disks {
     read,
     all,
     names,
-    create(sandbox, uid, snapshot) {
+    create(sandbox, uid, snapshot, limitBytes) {
       if (snapshot !== undefined && !existsSync(layerFile(snapshot)))
         throw new BoxError('not_found', `There is no snapshot ${snapshot} on this host.`);
       const below = snapshot === undefined ? [baseLayer] : (JSON.parse(readFileSync(layerFile(snapshot), 'utf8')) as string[]);
       mkdirSync(folder(sandbox), { mode: 0o700 });
       freshTop(sandbox);
-      const record = { sandbox, uid, layers: below };
+      const record = { sandbox, uid, layers: below, limitBytes };
       write(record);
       return record;
     },
@@ -107,9 +114,16 @@ export function openDisks(root: string, owned: boolean): Disks {
       freshTop(sandbox);
       write({ ...record, layers: stack });
     },
-    async usedBytes(sandbox) {
-      const { stdout } = await run('du', ['-s', '-x', '-B1', join(folder(sandbox), 'upper')]);
-      return Number(stdout.split('\t')[0]);
+    async use(sandbox) {
+      const upper = join(folder(sandbox), 'upper');
+      const count = async (unit: string): Promise<number> => {
+        // What goes away under its eyes makes du complain, and count the rest all the same.
+        const { stdout } = await run('du', ['-s', '-x', unit, upper]).catch((error: { stdout?: string }) => ({
+          stdout: error.stdout ?? '',
+        }));
+        return Number.parseInt(stdout, 10) || 0;
+      };
+      return { bytes: await count('-B1'), files: await count('--inodes') };
     },
     async remove(sandbox) {
       await rm(folder(sandbox), { recursive: true, force: true });

@@ -17,6 +17,7 @@ import { connectTo, createGuestClient, type GuestClient } from '../guest/guest-c
 import type { Cgroup, Cgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, livingOrders } from './command.ts';
 import { type Disks, diskUid, openDisks } from './disk.ts';
+import { createDiskLimits, type DiskLimits, type Running } from './disk-limits.ts';
 
 export interface LivingOptions {
   readonly ids: IdMode;
@@ -31,6 +32,8 @@ export interface LivingOptions {
   readonly firstUid: number;
   /** Holds the folders that lead to the box. */
   readonly channelRoot?: string;
+  /** What the file system of the disks must have left. */
+  readonly reserveBytes: number;
   isReady(): boolean;
 }
 
@@ -42,6 +45,21 @@ export function createLiving(options: LivingOptions): LivingProvider {
   mkdirSync(options.runFolder, { recursive: true, mode: 0o700 });
   const disks = openDisks(options.folder, ids.kind === 'root');
   const handles = new Map<string, SandboxHandle>();
+  const limits = createDiskLimits(disks, options.folder, options.reserveBytes);
+
+  /** Also those that a server before this one started. */
+  const running = (): Running[] =>
+    disks.all().flatMap(({ sandbox, limitBytes }) => {
+      const socket = join(options.runFolder, `${sandbox}.sock`);
+      if (limitBytes === undefined || !existsSync(socket)) return [];
+      const guest = createGuestClient(() => connectTo(socket));
+      const end = async (forced: boolean): Promise<void> => {
+        const handle = forced ? handles.get(sandbox) : undefined;
+        await (handle ? handle.pause() : guest.signal(0, constants.signals.SIGKILL));
+      };
+      const processes = (): number[] => cgroups.open(sandbox).processes();
+      return [{ sandbox, limitBytes, end, processes, isBusy: () => guest.isBusy().catch(() => false) }];
+    });
 
   const freeUid = (): number => {
     if (ids.kind !== 'root') return 1000;
@@ -53,7 +71,7 @@ export function createLiving(options: LivingOptions): LivingProvider {
   const handleFor = (spec: SandboxSpec): SandboxHandle => {
     const known = handles.get(spec.id);
     if (known) return known;
-    const made = createHandle(options, disks, spec, () => handles.delete(spec.id));
+    const made = createHandle({ options, disks, limits, spec, forget: () => handles.delete(spec.id) });
     handles.set(spec.id, made);
     return made;
   };
@@ -70,7 +88,8 @@ export function createLiving(options: LivingOptions): LivingProvider {
     },
     async provision(spec) {
       if (!options.isReady()) throw new BoxError('sandbox_unavailable', 'This host lacks a layer of the sandbox.');
-      disks.create(spec.id, freeUid(), spec.snapshot);
+      await limits.requireReserve();
+      disks.create(spec.id, freeUid(), spec.snapshot, spec.limits.diskBytes);
       return { folder: spec.id };
     },
     open: (_ref, spec) => handleFor(spec),
@@ -78,13 +97,22 @@ export function createLiving(options: LivingOptions): LivingProvider {
       return disks.names().map((sandbox) => ({ sandbox, ref: { folder: sandbox } }));
     },
     removeSnapshot: (snapshot) => disks.removeSnapshot(snapshot),
+    endOvergrown: () => limits.look(running()),
     async close() {
       handles.clear();
     },
   };
 }
 
-function createHandle(options: LivingOptions, disks: Disks, spec: SandboxSpec, forget: () => void): SandboxHandle {
+interface HandleParts {
+  readonly options: LivingOptions;
+  readonly disks: Disks;
+  readonly limits: DiskLimits;
+  readonly spec: SandboxSpec;
+  forget(): void;
+}
+
+function createHandle({ options, disks, limits, spec, forget }: HandleParts): SandboxHandle {
   const { cgroups, ids, paths } = options;
   const socketPath = join(options.runFolder, `${spec.id}.sock`);
   const pidFile = join(options.runFolder, `${spec.id}.pid`);
@@ -192,7 +220,13 @@ function createHandle(options: LivingOptions, disks: Disks, spec: SandboxSpec, f
     async endAll() {
       if (await isRunning()) await guest.signal(0, constants.signals.SIGKILL);
     },
-    files: guest.files,
+    files: {
+      ...guest.files,
+      async write(...args) {
+        limits.requireRoom(spec.id);
+        return guest.files.write(...args);
+      },
+    },
     connect: guest.tunnel,
     async metrics() {
       const running = await isRunning();
@@ -200,7 +234,7 @@ function createHandle(options: LivingOptions, disks: Disks, spec: SandboxSpec, f
         cpuMs: running ? group().readCpuMs() : 0,
         memoryBytes: running ? group().readMemory() : 0,
         memoryLimitBytes: spec.limits.memoryBytes,
-        diskBytes: await disks.usedBytes(spec.id),
+        diskBytes: (await disks.use(spec.id)).bytes,
         diskLimitBytes: spec.limits.diskBytes,
         processes: running ? group().processes().length : 0,
       };
@@ -222,6 +256,7 @@ function createHandle(options: LivingOptions, disks: Disks, spec: SandboxSpec, f
     async teardown() {
       await stop();
       await disks.remove(spec.id);
+      limits.forget(spec.id);
       forget();
     },
   };

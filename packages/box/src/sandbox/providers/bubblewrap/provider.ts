@@ -38,6 +38,8 @@ export interface BubblewrapOptions {
   readonly paths: readonly string[];
   /** Holds a folder for each sandbox that has a way to the box. Without it there are none. */
   readonly channelRoot?: string;
+  /** What the file system of the disks must have left for sandboxes to be made and to write. */
+  readonly diskReserve?: number;
   onWarning(message: string): void;
 }
 
@@ -169,6 +171,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     runFolder: socketFolder(options.runFolder),
     firstUid: livingUids(options.owner),
     ...(options.channelRoot && { channelRoot: options.channelRoot }),
+    reserveBytes: options.diskReserve ?? 0,
     isReady: () => report.ready,
   });
 
