@@ -54,7 +54,8 @@ export const credentialMutants: readonly Mutant[] = [
     'what the inside sends under that name',
     'credentials',
     'replaces what the inside sends under the name of the header, however it is spelled, and sends it once',
-    heads('replacing.has(key)', 'Object.hasOwn(replaced, name)'),
+    heads('replacing.has(key)', 'replacing.has(name)'),
+    heads('Object.entries(replaced).map((', 'Object.entries(replaced).filter(([name]) => !kept.has(name.toLowerCase())).map(('),
   ),
   mutant('TRACE', 'credentials', 'does not come back by TRACE', injection("if (method === 'TRACE') throw", "if (method === 'NONE') throw")),
   mutant(
@@ -84,15 +85,10 @@ export const credentialMutants: readonly Mutant[] = [
     vault('return row && sealer.open(row.sealed, [tenant, name]);', 'return row?.sealed;'),
   ),
   mutant(
-    'values in the environment',
+    'values in answers',
     'credentials',
     'is nowhere inside: not in the environment, a process, a file, or an answer of the box',
-    egress(
-      '      if (policy.tls && injection)',
-      '      for (const rule of policy.credentials ?? []) writeFileSync(`${channels.folder(who.sandbox)}/${rule.header}`, await (injection as never as { vault: { reveal(...names: string[]): Promise<string> } }).vault.reveal(who.tenant, rule.secret));\n        if (policy.tls && injection)',
-    ),
-    egress('import { BoxError }', "import { writeFileSync } from 'node:fs';\nimport { BoxError }"),
-    injection('    authority,\n    secure,', '    authority,\n    secure,\n    ...{ vault },'),
+    proxy('endToEnd(reply.rawHeaders)', "endToEnd([...reply.rawHeaders, 'X-Sent', String(headers.Authorization)])"),
   ),
   mutant(
     'the name in TLS',

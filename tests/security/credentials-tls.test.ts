@@ -10,6 +10,7 @@ import { certifiedFor, clients, past, startUpstream, testAuthority, type Upstrea
 import { type EgressBox, startEgressBox } from '../support/egress.ts';
 
 const value = 'value-of-the-token-in-tls';
+const large = 24_000_000;
 const authority = testAuthority();
 const folder = mkdtempSync(join(tmpdir(), 'skillbox-tls-'));
 
@@ -27,7 +28,14 @@ const arrived = (host: keyof typeof hosts): number => hosts[host].arrived.length
 beforeAll(async () => {
   writeFileSync(join(folder, 'ca.pem'), authority.certificate);
   hosts = {
-    'api.test': await startUpstream(certifiedFor('api.test', authority)),
+    'api.test': await startUpstream(certifiedFor('api.test', authority), (request, response) => {
+      if (request.url === '/large') return void response.end(Buffer.alloc(large, 'x'));
+      let bytes = 0;
+      request.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      request.on('end', () => response.end(request.url === '/sum' ? String(bytes) : 'hello'));
+    }),
     'blind.test': await startUpstream(certifiedFor('blind.test', authority)),
     'bounded.test': await startUpstream(certifiedFor('bounded.test', authority)),
     'self.test': await startUpstream(certifiedFor('self.test', testAuthority())),
@@ -150,6 +158,15 @@ it('replaces what the inside sends under that name, in TLS as elsewhere', async 
   const more = 'authorization: mine\\r\\nAUTHORIZATION: mine\\r\\nConnection: authorization\\r\\n';
   expect(await talk(at('api.test'), { more })).toMatchObject({ status: 200, body: expect.stringContaining('hello') });
   expect(hosts['api.test'].last('authorization')).toEqual([`Bearer ${value}`]);
+});
+
+it('passes bodies of any length, both ways, in both ways of framing', async () => {
+  const base = `https://${at('api.test')}`;
+  const { stdout } = await egress.exec(
+    sandbox.id,
+    `head -c ${large} /dev/zero | curl -sS -H Expect: --data-binary @- ${base}/sum; echo; head -c ${large} /dev/zero | curl -sS -T - ${base}/sum; echo; curl -sS ${base}/large | wc -c`,
+  );
+  expect(stdout).toBe(`${large}\n${large}\n${large}\n`);
 });
 
 it('takes a client that begins TLS before its tunnel stands', async () => {
@@ -280,6 +297,7 @@ answer(statuses)`,
 
 it('records each request in TLS, with the names of what was added and never its value', async () => {
   await talk(at('api.test'), { path: '/recorded?key=query' });
+  await talk(at('self.test'));
   const decisions = await egress.decisions(sandbox.id);
   const recorded = decisions.findLast(({ type, data }) => type === 'sandbox.egress_allowed' && data.path === '/recorded');
   expect(recorded?.data).toMatchObject({ method: 'GET', host: 'api.test', credentials: [{ header: 'Authorization', secret: 'TOKEN' }] });
