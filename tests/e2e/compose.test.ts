@@ -166,6 +166,18 @@ describe.skipIf(!composeIsInstalled())('a compose project', { timeout: 150_000 }
     expect(HostConfig.CapAdd).toEqual(['NET_ADMIN']);
   });
 
+  it('that may write its own files leaves none of them, whoever they belong to', async () => {
+    const main = { ...rest, volumes: ['./data:/data'] };
+    const repo = host.project('writing', { 'compose.yaml': JSON.stringify({ services: { main } }), 'data/first': '' });
+    expect((await create(repo)).body.message).toContain('allowed by writable_mounts');
+    const { status, body } = await create(repo, await template('writing', { options: { allow: ['writable_mounts'] } }));
+    expect({ status, body }).toMatchObject({ status: 201 });
+    const script = 'mkdir -m 700 /data/mine; echo x > /data/mine/file; chmod 700 /data; stat -c %u /data/mine';
+    expect(await exec(body.id, script)).toMatchObject({ exit_code: 0, stdout: '0\n' });
+    expect((await box.json<Sandbox>(`/v1/sandboxes/${body.id}`, { method: 'DELETE' })).body.state).toBe('destroyed');
+    expect(await leftovers()).toEqual([]);
+  });
+
   it.each([
     [
       'a variable file of the host',

@@ -46,6 +46,10 @@ describe.skipIf(!sshdIsInstalled())('a machine over SSH', () => {
     expect(await exec(box, body.id, 'whoami; echo kept > file; cat ~/file')).toMatchObject({ exit_code: 0, stdout: 'builder\nkept\n' });
     const key = await box.newKey('default', [...sandboxScopes]);
     expect((await box.json('/v1/sandboxes', { key, body: { template: 'vm-attach' } })).status).toBe(403);
+    const server = 'exec python3 -m http.server 18999 --bind 127.0.0.1';
+    expect((await box.json(`/v1/sandboxes/${body.id}/programs`, { body: { cmd: server, wait: false } })).status).toBe(202);
+    const page = async (): Promise<string> => (await box.request(`/preview/${body.id}/18999/file`)).text();
+    await expect.poll(page, { timeout: 10_000 }).toBe('kept\n');
     const gone = await box.json<Sandbox>(`/v1/sandboxes/${body.id}`, { method: 'DELETE' });
     expect(gone.body.state).toBe('destroyed');
   });

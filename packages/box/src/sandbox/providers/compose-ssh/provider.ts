@@ -108,7 +108,6 @@ export function createComposeSsh({ hosts, guestProgram, roots, owner }: ComposeS
         await openSandbox(parts, empty, spec, () => undefined)
           .teardown()
           .catch(() => undefined);
-        handles.delete(spec.id);
         throw error;
       }
     },
@@ -116,7 +115,12 @@ export function createComposeSsh({ hosts, guestProgram, roots, owner }: ComposeS
     list: () =>
       listAll(known, async ([name, { host, engine }]) => {
         const { sandboxes, folderOf } = await host.list();
-        const marked = (await projectsOf(engine)).filter((project) => project.startsWith(prefix));
+        const projects = await projectsOf(engine).catch((error) => {
+          // A machine without an engine, which is there for the ssh provider alone.
+          if (sandboxes.length === 0) return [];
+          throw error;
+        });
+        const marked = projects.filter((project) => project.startsWith(prefix));
         const all = new Set([...sandboxes, ...marked.map((project) => project.slice(prefix.length))]);
         return [...all].map((sandbox) => ({ sandbox, ref: { host: name, folder: folderOf(sandbox), project: `${prefix}${sandbox}` } }));
       }),
