@@ -1,5 +1,11 @@
 /** Network mode allow, as its users see it: programs that know nothing of the box reach what the list names, and nothing else. */
 
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Sandbox } from '@skillbox/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EgressBox, startEcho, startEgressBox, startTarget, type Target } from '../support/egress.ts';
@@ -38,7 +44,7 @@ beforeAll(async () => {
     response.end(`${request.method} ${request.url}`);
   });
   echo = await startEcho();
-  egress = await startEgressBox('api.test,echo.test');
+  egress = await startEgressBox('api.test,echo.test,tls.test');
   egress.dns.set('api.test', ['127.0.0.1']);
   egress.dns.set('echo.test', ['127.0.0.1']);
   open = await egress.sandbox([`api.test:${target.port}`, `echo.test:${echo.port}`]);
@@ -104,6 +110,60 @@ answer(got.decode())`,
     );
     expect(stdout).toContain(`{"mode":"allow","allow":["api.test:${target.port}","echo.test:${echo.port}"]}`);
     expect(stdout).toMatch(/"error":"egress_not_found".*\n404$/);
+  });
+});
+
+describe('over TLS, from end to end', () => {
+  it('curl, Python and git trust whom they are told to, and see the server itself', { timeout: 60_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'skillbox-tls-'));
+    const at = (name: string): string => join(folder, name);
+    const run = (program: string, ...args: string[]) => execFileSync(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] });
+    run(
+      'openssl',
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '2',
+      '-keyout',
+      'key.pem',
+      '-out',
+      'cert.pem',
+      '-subj',
+      '/CN=tls.test',
+      '-addext',
+      'subjectAltName=DNS:tls.test',
+    );
+    run('git', 'init', '-q', '-b', 'main', 'work');
+    writeFileSync(at('work/file.txt'), 'from the repository');
+    run('git', '-C', 'work', 'add', '.');
+    run('git', '-C', 'work', '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-qm', 'one');
+    run('git', 'clone', '-q', '--bare', 'work', 'repo.git');
+    run('git', '-C', 'repo.git', 'update-server-info');
+    const server = createServer({ key: readFileSync(at('key.pem')), cert: readFileSync(at('cert.pem')) }, (request, response) => {
+      const path = at(new URL(request.url ?? '/', 'https://x').pathname.slice(1));
+      if (existsSync(path) && statSync(path).isFile()) response.end(readFileSync(path));
+      else response.writeHead(404).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    egress.dns.set('tls.test', ['127.0.0.1']);
+    const one = await egress.sandbox([`tls.test:${port}`]);
+    const cert = readFileSync(at('cert.pem'), 'utf8');
+    const url = `https://tls.test:${port}/work/file.txt`;
+    const { stdout, stderr } = await egress.exec(
+      one.id,
+      `cat > ca.pem; curl -s ${url} || echo untrusted; curl -s --cacert ca.pem ${url}; echo; SSL_CERT_FILE=ca.pem python3 -c "import urllib.request as u; print(u.urlopen('${url}').read().decode())"; GIT_SSL_CAINFO=$PWD/ca.pem git clone -q https://tls.test:${port}/repo.git && cat repo/file.txt`,
+      { stdin: cert },
+    );
+    server.close();
+    server.closeAllConnections();
+    rmSync(folder, { recursive: true });
+    expect(`${stdout}${stderr}`).toBe('untrusted\nfrom the repository\nfrom the repository\nfrom the repository');
   });
 });
 
