@@ -193,7 +193,7 @@ const files: Mutant[] = [
     command("dependencies ? ['--ro-bind', ", "dependencies ? ['--bind', "),
   ),
   mutant(
-    'nosuid, and modes without setuid, of dependencies',
+    'dependencies without setuid',
     'dependencies',
     'loads native code of its dependencies, and still none that it wrote',
     dependencyTree('mode: mode & 0o111 ? 0o755 : 0o644', 'mode'),

@@ -240,13 +240,10 @@ describe('with little time or room', () => {
     async () => {
       const small = await startTestBox({ ...index.env, SKILLBOX_MAX_DEPENDENCIES_SIZE: '1Mi', SKILLBOX_TENANT_STORAGE: '1000Ki' });
       try {
-        const fill = (folder: string, mebibytes: number) => `open("${folder}/filler", "wb").write(os.urandom(${mebibytes} << 20))`;
-        index.add('large', `import os, time\nos.makedirs("/home/user/out", exist_ok=True)\n${fill('/home/user/out', 2)}`);
-        index.add('huge', `import os, time\n${fill('/home/user/tmp', 8)}\ntime.sleep(60)`);
-        index.add(
-          'packed',
-          `import os\nos.makedirs("/home/user/out", exist_ok=True)\nopen("/home/user/out/filler", "wb").write(os.urandom(1040000))`,
-        );
+        const fill = (folder: string, bytes: number) => `open("${folder}/filler-%d" % number, "wb").write(os.urandom(${bytes}))`;
+        index.add('large', `import os\nfor number in range(1): ${fill('/home/user/out', 1_300_000)}`);
+        index.add('huge', `import os, time\nfor number in range(8): ${fill('/home/user/tmp', 1_000_000)}\ntime.sleep(60)`);
+        index.add('packed', `import os\nfor number in range(1): ${fill('/home/user/out', 1_040_000)}`);
         for (const name of ['large', 'huge', 'packed']) await small.push(needs(name, `${name}==1.0\n`));
         expect(await builtDependencies(small, 'large')).toMatchObject({
           state: 'failed',

@@ -58,8 +58,7 @@ export async function buildDependencies(parts: BuildParts, task: BuildTask): Pro
     return await buildIn(parts, { ...task, signal }, use.handle, () => sandboxes.nextProgramId(id));
   } catch (error) {
     if (task.signal.aborted) throw task.signal.reason;
-    if (room.signal.aborted)
-      throw new BoxError('dependencies_failed', `It needed more than ${formatSize(parts.limits.maxBytes * diskFactor)} of disk.`);
+    if (room.signal.aborted) throw tooLarge(parts.limits);
     if (deadline.aborted) throw new BoxError('dependencies_failed', `It took longer than ${formatDuration(config.buildTimeout)}.`);
     throw error;
   } finally {
@@ -69,6 +68,9 @@ export async function buildDependencies(parts: BuildParts, task: BuildTask): Pro
   }
 }
 
+const tooLarge = ({ maxBytes }: TreeLimits): BoxError =>
+  new BoxError('dependencies_failed', `It needed more than ${formatSize(maxBytes * diskFactor)} of disk.`);
+
 async function buildIn(parts: BuildParts, task: BuildTask, handle: SandboxHandle, nextId: () => number): Promise<Built> {
   const { declared, log, toolchain } = task;
   const run = createRunner(task, handle, nextId);
@@ -77,6 +79,7 @@ async function buildIn(parts: BuildParts, task: BuildTask, handle: SandboxHandle
   log.say(`installing with ${toolchain.interpreter} ${toolchain.abi} from ${toolchain.index}`);
   const exit = await run(installers[declared.kind](toolchain, declared));
   if (exit !== 0) {
+    if (/No space left on device|Disk quota exceeded|File too large/.test(log.text)) throw tooLarge(parts.limits);
     const remark = remarkOn(log.text, toolchain);
     if (remark !== undefined) log.say(remark);
     throw new BoxError('dependencies_failed', `The installer ended with ${exit ?? 'a signal'}: ${lastComplaint(log.text)}`);
@@ -194,16 +197,17 @@ function buildTemplate(config: Config, { toolchain }: BuildTask): Template {
   };
 }
 
-/** The last line that says what is wrong, or the last one at all. */
+/** The last line that says what is wrong, be it the installer's or that of what it ran; or the last one at all. */
 export function lastComplaint(text: string): string {
   const lines = text
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('[skillbox]'));
-  const complaint =
-    lines.findLast((line) => /^(ERROR:|npm (error|ERR!) (?!A complete log))/.test(line)) ?? lines.at(-1) ?? 'it said nothing';
-  return complaint.slice(0, 500);
+  const found = lines.findLast((line) => complaint.test(line)) ?? lines.at(-1) ?? 'it said nothing';
+  return found.slice(0, 500);
 }
+
+const complaint = /^(ERROR:|npm (error|ERR!) (?!A complete log)|([\w.]+(Error|Exception)|SystemExit): )/;
 
 function remarkOn(text: string, { hosts }: Toolchain): string | undefined {
   if (/\b403\b|tunnel|EAI_AGAIN|Name or service not known|Temporary failure in name resolution/i.test(text))
