@@ -25,6 +25,7 @@ import type { Manifest } from './manifest/schema.ts';
 import type { Logger } from './observe/log.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { writePrivateFile } from './private-file.ts';
+import { createCapacity } from './sandbox/capacity.ts';
 import { createSandboxes } from './sandbox/create-sandboxes.ts';
 import { createAuthority } from './sandbox/egress/authority.ts';
 import { createEgress } from './sandbox/egress/egress.ts';
@@ -33,6 +34,7 @@ import { createSecure } from './sandbox/egress/trust.ts';
 import type { Provider } from './sandbox/provider.ts';
 import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
 import { configuredImages, configuredProviders } from './sandbox/providers/configured.ts';
+import { createRouter, parsePrices } from './sandbox/routing.ts';
 import type { Sandboxes } from './sandbox/sandboxes.ts';
 import { toTemplate } from './sandbox/template-definition.ts';
 import { createTemplates, type Templates } from './sandbox/templates.ts';
@@ -171,10 +173,15 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       },
     },
   });
+  const providers = new Map([provider.living, ...configured].map((one) => [one.name, one]));
+  const capacity = createCapacity({
+    ...{ database, host, most: config.maxSandboxes, leastFreeBytes: config.minFreeMemory },
+    providers: [...providers.values()].filter(({ location }) => location === 'here').map(({ name }) => name),
+  });
   const sandboxes = createSandboxes({
-    ...{ database, egress, events, host, hosts, log, secrets, templates, vault },
+    ...{ database, egress, events, host, hosts, log, providers, secrets, templates, vault },
     meter: createMeter(database),
-    providers: new Map([provider.living, ...configured].map((one) => [one.name, one])),
+    router: createRouter({ providers, capacity, prices: parsePrices(config.providerPrices) }),
     tenantLimit: config.tenantSandboxes,
   });
   const dependencies = createDependencies({

@@ -148,6 +148,29 @@ export const settings = {
   buildMemory: setting('SKILLBOX_BUILD_MEMORY', size('1Gi'), 'Memory for installing the dependencies of a skill.'),
   maxBuilds: setting('SKILLBOX_MAX_BUILDS', count(2, 1), 'Skills whose dependencies are installed at once on this host.'),
   maxDependenciesSize: setting('SKILLBOX_MAX_DEPENDENCIES_SIZE', size('1Gi'), 'Largest installed dependencies of one skill.'),
+  maxSandboxes: setting(
+    'SKILLBOX_MAX_SANDBOXES',
+    count(0),
+    'Sandboxes on this machine, those that are paused aside; a create beyond goes to the next candidate of its template. 0: no limit.',
+  ),
+  minFreeMemory: setting(
+    'SKILLBOX_MIN_FREE_MEMORY',
+    size('0'),
+    'Memory of this machine that must be available for one more sandbox; with less, a create goes to the next candidate.',
+  ),
+  placement: setting(
+    'SKILLBOX_PLACEMENT',
+    z.string().default(''),
+    'Hosts for sandboxes over SSH, in order of preference, with commas between them. Default: as templates say.',
+  ),
+  providerPrices: setting(
+    'SKILLBOX_PROVIDER_PRICES',
+    z
+      .string()
+      .regex(/^(\s*[a-z0-9-]+=\d+(\.\d+)?\s*(,|$))*$/, 'expected prices such as e2b=0.12, with commas between them')
+      .default(''),
+    'What an hour at a provider costs you, such as e2b=0.12: what costs nothing is asked first, then the cheapest. Default: e2b comes last.',
+  ),
   dockerHost: setting(
     'SKILLBOX_DOCKER_HOST',
     z.string().optional(),

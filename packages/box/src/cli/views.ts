@@ -9,6 +9,7 @@ import type {
   Execution,
   ExecutionSummary,
   Page,
+  RouteExplanation,
   Secret,
   SkillDetail,
   SkillSummary,
@@ -46,6 +47,7 @@ const views: Record<string, View> = {
   'execution.files': (page: Page<Artifact>, io) => list(page, artifactColumns, io, 'This execution left no artifacts.'),
   'sandbox.programs': (page: Page<ProgramRow>, io) => list(page, programColumns, io, 'Nothing was started in it.'),
   'sandbox.preview': ({ url }: { url: string }) => url,
+  'route.explain': routeView,
   'key.create': createdKeyView,
   'key.list': (page: Page<ApiKey>, io) => list(page, keyColumns, io, 'No keys.'),
   'key.revoke': (key: ApiKey) => `Revoked ${key.id} (${oneLine(key.name)}). It does not work any more.`,
@@ -193,6 +195,17 @@ function list<T>(page: Page<T>, columns: readonly Column<T>[], { paint, width }:
   if (page.items.length === 0) return empty;
   const more = page.next_cursor === null ? '' : `\n\n${paint('dim', `More: add --cursor ${page.next_cursor}`)}`;
   return formatTable(page.items, columns, { paint, width }) + more;
+}
+
+const routeColumns: Column<RouteExplanation['route'][number]>[] = [
+  column('PROVIDER', ({ provider }) => provider, { tone: () => 'bold' }),
+  column('TAKEN', ({ taken }) => (taken ? 'yes' : 'no'), { tone: ({ taken }) => (taken ? 'green' : 'dim') }),
+  column('WHY', ({ reason }) => oneLine(reason)),
+];
+
+function routeView({ template, price_per_hour, route }: RouteExplanation, io: Io): string {
+  const price = price_per_hour === 0 ? 'no credits' : `${price_per_hour} credits an hour`;
+  return `${io.paint('bold', template)}, ${price}\n\n${list({ items: route, next_cursor: null }, routeColumns, io, 'It has no candidates.')}`;
 }
 
 function createdKeyView(key: CreatedKey, { paint }: Io): string {

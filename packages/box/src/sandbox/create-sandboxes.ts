@@ -25,7 +25,7 @@ import { changedNetwork, chosenNetwork, policyOf, providerNetwork } from './netw
 import { createReaper } from './reaper.ts';
 import { boxActor, createSandboxRecords, describe, isLiving, templateOf } from './records.ts';
 import { closeUnfinished, compareWithProviders, endUnpaid, failSandboxesOf, reopenChannels } from './recovery.ts';
-import { explainRoute, findCandidates, type Providers, type Wanted } from './routing.ts';
+import type { Candidates, Providers, Router, Wanted } from './routing.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import { runSetup } from './setup.ts';
 import { createSnapshotRecords, describeSnapshot, lineageOf } from './snapshot-records.ts';
@@ -50,6 +50,7 @@ export interface SandboxParts {
   readonly vault: Pick<Vault, 'has'>;
   /** Living sandboxes one tenant may have. */
   readonly tenantLimit: number;
+  readonly router: Router;
 }
 
 /** With what the host does to them. */
@@ -80,12 +81,12 @@ const canaryEveryMs = 10 * 60_000;
 const hostsRemembered = 10_000;
 
 export function createSandboxes(parts: SandboxParts): HostedSandboxes {
-  const { database, egress, events, host, hosts, log, meter, providers, secrets, templates, tenantLimit, vault } = parts;
+  const { database, egress, events, host, hosts, log, meter, providers, router, secrets, templates, tenantLimit, vault } = parts;
   const records = createSandboxRecords(database, events, meter);
   const snapshotRecords = createSnapshotRecords(database);
   const activity = createActivity();
   const locks = createLocks();
-  const lifecycle = createLifecycle({ activity, egress, log, providers, records, secrets });
+  const lifecycle = createLifecycle({ activity, egress, log, providers, records, router, secrets });
   const snapshots = createSnapshots({ host, hosts, log, providers, records: snapshotRecords, secrets });
   const sweepSnapshots = (): void =>
     void snapshots.sweep().catch((error: Error) => log.error({ err: error }, 'could not look for snapshots that nothing needs'));
@@ -131,24 +132,28 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     if (only !== undefined) capabilities.push('snapshot');
     return { template, capabilities, network, trusted, ...(only !== undefined && { only }) };
   };
-  const candidatesFor = async (...wanted: Parameters<typeof wantedBy>) => {
+  /** With the candidates for the sandbox, whose room is kept until the work is done. */
+  const withCandidates = async <T>(
+    id: string,
+    wanted: Parameters<typeof wantedBy>,
+    work: (candidates: Candidates) => Promise<T>,
+  ): Promise<T> => {
     const [caller, template] = wanted;
     await requireSecrets(vault, caller.tenant, template);
-    return findCandidates(providers, wantedBy(...wanted));
+    try {
+      return await work(await router.find(wantedBy(...wanted), id));
+    } finally {
+      router.release(id);
+    }
   };
 
   const make = async (caller: Caller, making: Making): Promise<SandboxRow> => {
     const { template, labels, network, request, onExpiry, snapshot } = making;
-    const candidates = await candidatesFor(
-      caller,
-      template,
-      onExpiry,
-      providerNetwork({ network, template: JSON.stringify(template) }),
-      snapshot?.provider,
-    );
+    const id = newSandboxId();
+    const wantedNetwork = providerNetwork({ network, template: JSON.stringify(template) });
     const now = Date.now();
     const row: SandboxRow = {
-      id: newSandboxId(),
+      id,
       tenant: caller.tenant,
       state: 'requested',
       template_name: `${template.name}@${template.version}`,
@@ -171,15 +176,17 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       ended_at: null,
       reason: null,
       pause_cause: null,
-      route: JSON.stringify(candidates.route),
+      route: '[]',
       actor: encodeActor(caller.actor),
     };
-    return locks.exclusive(row.id, async () => {
-      await records.insert(row, caller.actor, tenantLimit);
-      const made = await lifecycle.make(row, caller.actor, candidates, snapshot?.id);
-      reaper.expect(made.expires_at);
-      return made;
-    });
+    return withCandidates(id, [caller, template, onExpiry, wantedNetwork, snapshot?.provider], (candidates) =>
+      locks.exclusive(id, async () => {
+        await records.insert({ ...row, route: JSON.stringify(candidates.route) }, caller.actor, tenantLimit);
+        const made = await lifecycle.make(row, caller.actor, candidates, snapshot?.id);
+        reaper.expect(made.expires_at);
+        return made;
+      }),
+    );
   };
 
   const create = async (caller: Caller, request: CreateSandbox): Promise<SandboxRow> => {
@@ -247,7 +254,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       return {
         template: `${template.name}@${template.version}`,
         price_per_hour: template.price_per_hour,
-        route: await explainRoute(providers, wantedBy(caller, template, 'destroy', template.network.mode)),
+        route: await router.explain(wantedBy(caller, template, 'destroy', template.network.mode)),
       };
     },
     telemetry,
@@ -269,10 +276,11 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
 
     recreate: (caller, id) =>
       change(caller, id, async (row) => {
-        const candidates = await candidatesFor(caller, templateOf(row), row.on_expiry, providerNetwork(row));
         const { ttlMs } = unsealRequest(secrets, row);
-        const patch = { lineage: '[]', expires_at: new Date(Date.now() + ttlMs).toISOString() };
-        const made = await lifecycle.remake(row, caller.actor, { candidates, reason: 'recreated', patch, limit: tenantLimit });
+        const made = await withCandidates(id, [caller, templateOf(row), row.on_expiry, providerNetwork(row)], (candidates) => {
+          const patch = { lineage: '[]', expires_at: new Date(Date.now() + ttlMs).toISOString() };
+          return lifecycle.remake(row, caller.actor, { candidates, reason: 'recreated', patch, limit: tenantLimit });
+        });
         reaper.expect(made.expires_at);
         sweepSnapshots();
         return describe(made);
@@ -332,11 +340,13 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       change(caller, id, async (row) => {
         if (row.state !== 'ready' && row.state !== 'paused') throw wrongState(row, 'ready or paused');
         const snapshot = await snapshotHere(caller.tenant, snapshotId);
-        const candidates = await candidatesFor(caller, templateOf(row), row.on_expiry, providerNetwork(row), snapshot.provider);
-        const made = await lifecycle.remake(row, caller.actor, {
-          ...{ candidates, reason: `restored from ${snapshotId}`, snapshot: snapshotId, limit: tenantLimit },
-          patch: { lineage: JSON.stringify([...lineageOf(snapshot), snapshotId]) },
-        });
+        const wanted = [caller, templateOf(row), row.on_expiry, providerNetwork(row), snapshot.provider] as const;
+        const made = await withCandidates(id, [...wanted], (candidates) =>
+          lifecycle.remake(row, caller.actor, {
+            ...{ candidates, reason: `restored from ${snapshotId}`, snapshot: snapshotId, limit: tenantLimit },
+            patch: { lineage: JSON.stringify([...lineageOf(snapshot), snapshotId]) },
+          }),
+        );
         sweepSnapshots();
         return describe(made);
       }),

@@ -12,7 +12,7 @@ import type { Egress } from './egress/egress.ts';
 import type { LivingProvider, ProviderRef } from './living.ts';
 import { networkOf, policyOf } from './network.ts';
 import { type Actor, livingStates, type SandboxRecords, templateOf } from './records.ts';
-import { type Candidates, nobody, type Providers, type Route } from './routing.ts';
+import { type Candidates, nobody, type Providers, type Route, type Router } from './routing.ts';
 import { runSetup } from './setup.ts';
 import { handleOf, specOf } from './spec.ts';
 
@@ -51,12 +51,13 @@ export interface LifecycleParts {
   readonly providers: Providers;
   readonly records: SandboxRecords;
   readonly secrets: Secrets;
+  readonly router: Pick<Router, 'doubt'>;
 }
 
 const readyLimitMs = 60_000;
 const remakeable: readonly SandboxState[] = ['ready', 'paused', 'failed', 'destroyed'];
 
-export function createLifecycle({ activity, egress, log, providers, records, secrets }: LifecycleParts): Lifecycle {
+export function createLifecycle({ activity, egress, log, providers, records, router, secrets }: LifecycleParts): Lifecycle {
   const must = async (row: SandboxRow | undefined, id: string, wanted: string): Promise<SandboxRow> => {
     if (row) return row;
     const now = await records.row(id);
@@ -96,11 +97,14 @@ export function createLifecycle({ activity, egress, log, providers, records, sec
         ref = await provisionAt(provider, row, template.setup, snapshot);
       } catch (error) {
         failure = (error as Error).message;
+        router.doubt(provider);
         log.warn({ sandbox: row.id, provider: provider.name, err: error }, 'a provider could not make a sandbox');
         route.push({ provider: provider.name, taken: false, reason: failure });
         continue;
       }
-      route.push({ provider: provider.name, taken: true, reason: route.length === 0 ? 'the first candidate' : 'the first that could' });
+      const where = typeof ref.host === 'string' ? `, on ${ref.host}` : '';
+      const reason = `${route.length === 0 ? 'the first candidate' : 'the first that could'}${where}`;
+      route.push({ provider: provider.name, taken: true, reason });
       const patch = {
         ...{ provider: provider.name, tier: provider.tier, ref: JSON.stringify(ref), route: JSON.stringify(route) },
         ready_at: new Date().toISOString(),

@@ -11,6 +11,8 @@ export interface LivingProvider {
   readonly name: string;
   /** trusted: what runs there is not held back by us, and only administrators may use it. */
   readonly tier: 'namespaces' | 'gvisor' | 'microvm' | 'container' | 'remote' | 'trusted';
+  /** here: on this machine; machines: on others of the operator's; metered: paid for by the hour. */
+  readonly location: 'here' | 'machines' | 'metered';
   readonly capabilities: ReadonlySet<Capability>;
   readonly networks: ReadonlySet<NetworkMode>;
   health(): Promise<{ readonly healthy: boolean; readonly detail: string }>;

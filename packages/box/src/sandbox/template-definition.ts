@@ -36,7 +36,7 @@ export const templateFields = {
     .min(1)
     .max(16)
     .optional()
-    .describe('Candidates, in order: the first that can makes it. Default: bubblewrap'),
+    .describe('Candidates: the first that can makes it, what costs nothing before what is paid for. Default: bubblewrap'),
   image: text(500).optional().describe('Image, for providers that take one'),
   resources: z
     .strictObject({

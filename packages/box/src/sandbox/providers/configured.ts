@@ -22,8 +22,12 @@ export function configuredProviders(config: Config, owner: string, channelRoot: 
   if (dockerHost) providers.push(createDocker({ ...engineAt(dockerHost), ...dockerOptions(config), channelRoot, guestProgram, owner }));
   if (sshHosts) {
     const hosts = loadSshHosts(resolve(baseDir, sshHosts));
+    const placement = listOf(config.placement);
     const roots = listOf(composeRoots).map((folder) => resolve(baseDir, folder));
-    providers.push(createSsh({ hosts, guestProgram, owner }), createComposeSsh({ hosts, guestProgram, roots, owner }));
+    providers.push(
+      createSsh({ hosts, guestProgram, owner, placement }),
+      createComposeSsh({ hosts, guestProgram, roots, owner, placement }),
+    );
   }
   if (e2bApiKey) {
     const apiUrl = e2bApiUrl ?? `https://api.${e2bDomain}`;

@@ -79,6 +79,7 @@ export function createLiving(options: LivingOptions): LivingProvider {
   return {
     name: 'bubblewrap',
     tier: 'namespaces',
+    location: 'here',
     capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'metrics']),
     networks: new Set<NetworkMode>(options.channelRoot ? ['none', 'allow'] : ['none']),
     async health() {

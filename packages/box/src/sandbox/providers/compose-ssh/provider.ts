@@ -31,6 +31,8 @@ export interface ComposeSshOptions {
   readonly roots: readonly string[];
   /** Keeps what several boxes have on one host apart. */
   readonly owner: string;
+  /** Instead of what templates say; empty: what they say. */
+  readonly placement?: readonly string[];
 }
 
 interface KnownHost extends HostParts {
@@ -38,7 +40,7 @@ interface KnownHost extends HostParts {
   readonly guestProgram: GuestProgram;
 }
 
-export function createComposeSsh({ hosts, guestProgram, roots, owner }: ComposeSshOptions): LivingProvider {
+export function createComposeSsh({ hosts, guestProgram, roots, owner, placement = [] }: ComposeSshOptions): LivingProvider {
   const known = new Map<string, KnownHost>(
     hosts.map((address) => {
       const connection = createConnection(address);
@@ -80,6 +82,7 @@ export function createComposeSsh({ hosts, guestProgram, roots, owner }: ComposeS
   return {
     name: 'compose-ssh',
     tier: 'trusted',
+    location: 'machines',
     capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'ports', 'pause', 'metrics']),
     networks: new Set<NetworkMode>(['full']),
     async health() {
@@ -94,7 +97,7 @@ export function createComposeSsh({ hosts, guestProgram, roots, owner }: ComposeS
       if (spec.snapshot) throw new BoxError('capability_missing', 'The compose-ssh provider has no snapshots.');
       const options = readOptions(spec);
       const source = sourceOf(options.repo, roots);
-      const parts = await choose(options.placement ?? [...known.keys()]);
+      const parts = await choose(placement.length > 0 ? placement : (options.placement ?? [...known.keys()]));
       const at: Place = { sandbox: spec.id, folder: await parts.host.create(spec.id), project: `${prefix}${spec.id}` };
       const empty: ComposeRef = { host: parts.address.name, folder: at.folder, project: at.project, service: '', ports: [] };
       try {

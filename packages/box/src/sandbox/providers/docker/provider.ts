@@ -73,6 +73,7 @@ export function createDocker(options: DockerOptions): LivingProvider {
   return {
     name: 'docker',
     tier: runtime === 'runsc' ? 'gvisor' : 'container',
+    location: 'here',
     capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'metrics']),
     networks: new Set<NetworkMode>(options.channelRoot ? ['none', 'allow'] : ['none']),
     async health() {

@@ -25,6 +25,7 @@ export function createE2b(options: E2bOptions): LivingProvider {
   return {
     name: 'e2b',
     tier: 'remote',
+    location: 'metered',
     capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'pause']),
     networks: new Set<NetworkMode>(['none', 'full']),
     async health() {

@@ -17,6 +17,8 @@ export interface SshOptions {
   readonly guestProgram: string;
   /** Keeps what several boxes have on one machine apart. */
   readonly owner: string;
+  /** Instead of what templates say; empty: what they say. */
+  readonly placement?: readonly string[];
 }
 
 interface Place {
@@ -24,7 +26,7 @@ interface Place {
   readonly machine: Machine;
 }
 
-export function createSsh({ hosts, guestProgram, owner }: SshOptions): LivingProvider {
+export function createSsh({ hosts, guestProgram, owner, placement = [] }: SshOptions): LivingProvider {
   const places = new Map<string, Place>(
     hosts.map((host) => {
       const connection = createConnection(host);
@@ -42,6 +44,7 @@ export function createSsh({ hosts, guestProgram, owner }: SshOptions): LivingPro
   return {
     name: 'ssh',
     tier: 'trusted',
+    location: 'machines',
     capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'ports', 'pause', 'metrics']),
     networks: new Set<NetworkMode>(['full']),
     async health() {
@@ -55,8 +58,16 @@ export function createSsh({ hosts, guestProgram, owner }: SshOptions): LivingPro
     async provision(spec) {
       if (spec.network !== 'full') throw new BoxError('bad_request', `The ssh provider has no network mode ${spec.network}, only full.`);
       if (spec.snapshot) throw new BoxError('capability_missing', 'The ssh provider has no snapshots.');
-      const host = hostFor(spec, hosts);
-      return { host, folder: await placeOf(host).machine.create(spec.id) };
+      const reasons: string[] = [];
+      const wanted = wantedHosts(spec, hosts, placement);
+      for (const host of wanted) {
+        const place = places.get(host);
+        const problem = place ? await problemOf(place.connection) : 'it is not in the file of SKILLBOX_SSH_HOSTS';
+        if (place && problem === undefined) return { host, folder: await place.machine.create(spec.id) };
+        reasons.push(`${host}: ${problem}`);
+      }
+      const known = wanted.some((host) => places.has(host));
+      throw new BoxError(known ? 'unavailable' : 'no_provider', `No placement host can take it. ${reasons.join('; ')}`);
     },
     open({ host, folder }: ProviderRef, spec) {
       const handle = handles.get(spec.id) ?? openSandbox({ ...placeOf(host), folder: String(folder) }, spec, () => handles.delete(spec.id));
@@ -77,13 +88,10 @@ export function createSsh({ hosts, guestProgram, owner }: SshOptions): LivingPro
   };
 }
 
-/** The template's placement in its order; without one, the first host there is. */
-function hostFor({ options }: SandboxSpec, hosts: readonly SshHost[]): string {
-  const names = hosts.map(({ name }) => name);
-  const wanted = Array.isArray(options.placement) ? options.placement.map(String) : names;
-  const host = wanted.find((name) => names.includes(name));
-  if (host) return host;
-  throw new BoxError('no_provider', `None of the hosts ${wanted.join(', ')} is known.`, { hint: `Known are: ${names.join(', ')}.` });
+/** In order of preference: what the operator says, what the template says, all there are. */
+function wantedHosts({ options }: SandboxSpec, hosts: readonly SshHost[], placement: readonly string[]): readonly string[] {
+  if (placement.length > 0) return placement;
+  return Array.isArray(options.placement) ? options.placement.map(String) : hosts.map(({ name }) => name);
 }
 
 async function problemOf(connection: Connection): Promise<string | undefined> {
