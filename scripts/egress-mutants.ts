@@ -143,7 +143,7 @@ export const egressMutants: readonly Mutant[] = [
     'the policy after a restart',
     'life',
     'leaves no way out, and the next one knows the policy as it was changed last',
-    edit('recovery.ts')('const network = networkOf(row);', 'const network = networkOf({ ...row, network: null });'),
+    edit('recovery.ts')('policyOf(row));', 'policyOf({ ...row, network: null }));'),
   ),
   mutant(
     'the end of a channel',
