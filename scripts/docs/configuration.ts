@@ -25,6 +25,7 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   advertiseUrl: 'server',
   secretKey: 'server',
   logLevel: 'server',
+  bodyTimeout: 'server',
   drainTimeout: 'server',
   webhookPrivateAddresses: 'server',
   leaseTtl: 'server',

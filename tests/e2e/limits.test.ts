@@ -185,6 +185,16 @@ describe('storage', () => {
     expect(await push()).toMatchObject({ status: 201 });
   });
 
+  it('is not overdrawn by what one run leaves', async () => {
+    const tenant = await tenantBox('overdrawn');
+    const used = (await box.box.tenants.get('overdrawn')).storage_used_bytes;
+    await setLimits('overdrawn', { storage_bytes: used + 5000 });
+    const { body } = await tenant.send('head -c 3000 /dev/zero > out/files/a; head -c 3000 /dev/zero > out/files/b', true);
+    expect(body).toMatchObject({ status: 'failed', error: { code: 'quota_exceeded' }, files_list: [] });
+    expect((await box.box.tenants.get('overdrawn')).storage_used_bytes).toBeLessThan(used + 1000);
+    expect((await tenant.send('head -c 3000 /dev/zero > out/files/a', true)).body).toMatchObject({ status: 'success' });
+  });
+
   it('counts skills, logs and artifacts exactly', async () => {
     const tenant = await tenantBox('counted');
     const used = async () => (await box.box.tenants.get('counted')).storage_used_bytes;

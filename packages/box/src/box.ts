@@ -87,7 +87,7 @@ const buildsUnusedForMs = 30 * 24 * hourMs;
 const idempotencyForMs = 24 * hourMs;
 
 export async function openBox(config: Config, log: Logger): Promise<Box> {
-  const manifest = loadManifest(config);
+  const manifest = loadManifest(config, (warning) => log.warn({ manifest: config.manifest }, warning));
   const hooks = declaredHooks(manifest.webhooks, config);
   makeStateRoot(config.stateRoot);
   const lock = await lockState(config.stateRoot);

@@ -234,6 +234,11 @@ export const settings = {
     z.enum(['refuse', 'allow']).default('refuse'),
     'Whether webhooks made over the API may lead to loopback, private and link-local addresses. Those of the manifest may.',
   ),
+  bodyTimeout: setting(
+    'SKILLBOX_BODY_TIMEOUT',
+    someTime('60s'),
+    'How long the body of a request may hardly move: less than 1 KiB in that time ends it.',
+  ),
   drainTimeout: setting('SKILLBOX_DRAIN_TIMEOUT', time('20s'), 'How long a stopping server lets running executions finish.'),
   leaseTtl: setting(
     'SKILLBOX_LEASE_TTL',

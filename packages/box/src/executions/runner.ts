@@ -3,6 +3,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Artifact, BoxError } from '@skillbox/protocol';
+import type { Tenants } from '../access/tenants.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ImageRunner, Provider, RunRequest, RunResult } from '../sandbox/provider.ts';
@@ -24,6 +25,7 @@ export interface RunnerParts {
   readonly cache: SkillCache;
   readonly dependencies: Pick<Dependencies, 'mount'>;
   readonly blobs: Blobs;
+  readonly tenants: Pick<Tenants, 'requireRoom'>;
   readonly records: Records;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -80,6 +82,7 @@ async function runToEnd(
   started: number,
 ): Promise<Finish> {
   const files: Artifact[] = [];
+  let left = 0;
   const elapsed = (): number => Math.round(performance.now() - started);
   try {
     const [skillFolder, dependencies] = await Promise.all([parts.cache.folder(plan.skill), parts.dependencies.mount(plan.skill)]);
@@ -96,6 +99,9 @@ async function runToEnd(
       signal,
       onOutput: (stream, bytes) => live.write(stream, bytes),
       async onArtifact(path, size, content) {
+        // Before it is stored: one run must not leave more than its tenant has room for.
+        left += size;
+        await parts.tenants.requireRoom(row.tenant, left);
         const stored = await parts.blobs.put(content, { maxBytes: size });
         files.push({ path, size: stored.size, sha256: stored.digest });
       },

@@ -281,6 +281,13 @@ describe('loadManifest', () => {
     expect(loadManifest(config(undefined))).toEqual(check(v1).manifest);
   });
 
+  it('tells what it warns of, and loads all the same', () => {
+    const said: string[] = [];
+    const text = '{version: 1, sandbox: {paths: [/usr/share, /usr/share]}}';
+    expect(loadManifest(written(text), (warning) => void said.push(warning)).sandbox.paths).toHaveLength(2);
+    expect(said).toEqual([expect.stringContaining('manifest.repeated_item')]);
+  });
+
   it('asks the real machine', () => {
     const text = '{version: 1, sandbox: {interpreters: {bash: /bin/sh}, paths: [/usr/share]}}';
     expect(loadManifest(written(text)).sandbox).toMatchObject({ interpreters: { bash: '/bin/sh' }, paths: ['/usr/share'] });

@@ -25,9 +25,10 @@ type ManifestConfig = Pick<Config, 'manifest' | 'stateRoot' | 'maxConcurrentExec
 
 const mostFindings = 100;
 
-/** The manifest of the box; throws manifest_invalid with every finding when it has errors. */
-export function loadManifest(config: ManifestConfig): Manifest {
+/** The manifest of the box, and what it warns of; throws manifest_invalid with every finding when it has errors. */
+export function loadManifest(config: ManifestConfig, onWarning: (warning: string) => void = () => undefined): Manifest {
   const { manifest, findings } = checkManifestFile(config);
+  for (const finding of findings) if (finding.severity === 'warning') onWarning(formatFinding(finding));
   if (manifest) return manifest;
   const errors = findings.filter((finding) => finding.severity === 'error');
   throw new BoxError('manifest_invalid', errors.map(formatFinding).join('\n'), { details: { findings } });

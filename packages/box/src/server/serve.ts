@@ -13,6 +13,7 @@ import { passOn } from './forward.ts';
 import { answerMalformed, malformedAnswer } from './malformed.ts';
 import { mayBelongElsewhere } from './owner.ts';
 import { previewTarget, servePreview } from './preview.ts';
+import { endSlowBodies } from './slow-bodies.ts';
 import { serveUpgrades } from './websocket.ts';
 
 export interface RunningServer {
@@ -28,11 +29,13 @@ const answerGraceMs = 2000;
 export async function startServer(config: Config, log: Logger = createLog(config.logLevel)): Promise<RunningServer> {
   const box = await openBox(config, log);
   const server = createServer(
-    { requestTimeout: 300_000, headersTimeout: 20_000, keepAliveTimeout: 65_000, requireHostHeader: false },
+    // A body may take as long as it likes, while it moves.
+    { requestTimeout: 0, headersTimeout: 20_000, keepAliveTimeout: 65_000, requireHostHeader: false },
     requestListener(box),
   );
   const upgrades = serveUpgrades(server, box);
   answerMalformed(server);
+  endSlowBodies(server, config.bodyTimeout);
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
