@@ -4,7 +4,7 @@
  */
 
 import { type ChildProcess, execFile, execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -118,6 +118,18 @@ async function tryMutant(copy: string, { edits, test, held, hangs }: Mutant): Pr
   } finally {
     for (const [path, text] of originals) writeFileSync(path, text);
     if (native) buildNative(copy);
+    endStrays(copy);
+  }
+}
+
+/** What a mutant that does not die with its parent left: processes whose mounts come from this copy, and so nobody else's. */
+function endStrays(copy: string): void {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${pid}/mountinfo`, 'utf8').includes(`${copy}/`)) process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // It ended while we looked.
+    }
   }
 }
 
