@@ -111,6 +111,14 @@ answer(got.decode())`,
     expect(stdout).toContain(`{"mode":"allow","allow":["api.test:${target.port}","echo.test:${echo.port}"]}`);
     expect(stdout).toMatch(/"error":"egress_not_found".*\n404$/);
   });
+
+  it('finds there what the template grants, and no more', async () => {
+    const ask = "curl -s -w ' %{http_code}' http://box.internal/network; curl -s -w ' %{http_code}' http://api.test:1/";
+    const closed = await egress.sandbox([], { network: { mode: 'allow', allow: ['api.test'], internal: [] } });
+    expect((await egress.exec(closed.id, ask)).stdout).toMatch(/There is: nothing.*\n 404/);
+    const told = await egress.sandbox([], { network: { mode: 'none', internal: ['network'] } });
+    expect((await egress.exec(told.id, ask)).stdout).toMatch(/^\{"mode":"none","allow":\[\]\} 200.*egress_network_off.* 403$/s);
+  });
 });
 
 describe('over TLS, from end to end', () => {

@@ -62,6 +62,9 @@ export const credentialRule = z
   .meta({ id: 'CredentialRule' });
 
 /** What a caller may choose, within what the template allows. */
+/** What a sandbox can be given at http://box.internal. */
+export const internalGrant = z.enum(['network']);
+
 export const networkChoice = z
   .strictObject({
     mode: z.enum(['none', 'allow']).describe('none, or allow: what the list names, through the box'),
@@ -151,6 +154,7 @@ export const template = z
       allow: z.array(egressRule),
       credentials: z.array(credentialRule).optional(),
       tls: z.boolean().optional().describe('Whether it trusts the box, which looks into TLS where a rule needs it'),
+      internal: z.array(internalGrant).optional().describe('What it finds at http://box.internal'),
     }),
     ttl: z.object({ default_ms: z.number().int(), max_ms: z.number().int() }),
     idle: z.object({ action: z.enum(['destroy', 'pause', 'keep']), after_ms: z.number().int().nullable() }),

@@ -254,7 +254,9 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       return {
         template: `${template.name}@${template.version}`,
         price_per_hour: template.price_per_hour,
-        route: await router.explain(wantedBy(caller, template, 'destroy', template.network.mode)),
+        route: await router.explain(
+          wantedBy(caller, template, 'destroy', providerNetwork({ network: null, template: JSON.stringify(template) })),
+        ),
       };
     },
     telemetry,

@@ -15,8 +15,8 @@ export interface Network {
 
 export function networkOf(row: Pick<SandboxRow, 'network' | 'template'>): Network {
   if (row.network !== null) return JSON.parse(row.network) as Network;
-  const { mode, allow } = templateIn(row).network;
-  return { mode, allow, channel: mode === 'allow' };
+  const { network } = templateIn(row);
+  return { mode: network.mode, allow: network.allow, channel: hasChannel(network) };
 }
 
 /** To a provider it is the channel that counts; what goes through it is the proxy's to say. */
@@ -28,9 +28,9 @@ export function providerNetwork(row: Pick<SandboxRow, 'network' | 'template'>): 
 /** For the proxy. What is not in mode allow reaches nothing through it. Credentials are the template's, whoever chose the list. */
 export function policyOf(row: Pick<SandboxRow, 'network' | 'template'>): Policy {
   const { mode, allow } = networkOf(row);
-  const { credentials, tls } = templateIn(row).network;
+  const { credentials, internal, tls } = templateIn(row).network;
   const bare = mode === 'allow' ? parsePolicy('allow', allow) : ({ mode: 'none', rules: [] } as const);
-  return { ...bare, ...(credentials && { credentials }), ...(tls && { tls }) };
+  return { ...bare, ...(credentials && { credentials }), ...(tls && { tls }), ...(internal && { internal }) };
 }
 
 /** What a new sandbox of this template gets; null when that is the template's own. Throws forbidden for what the caller may not choose. */
@@ -38,7 +38,7 @@ export function chosenNetwork(caller: Caller, template: Template, choice: Networ
   if (!choice) return null;
   const { mode, allow } = checkChoice(caller, template, choice);
   // Narrowed to nothing it can still be opened again within the template.
-  return { mode, allow, channel: mode === 'allow' || template.network.mode === 'allow' };
+  return { mode, allow, channel: mode === 'allow' || hasChannel(template.network) };
 }
 
 /** For one that lives. */
@@ -51,6 +51,9 @@ export function changedNetwork(caller: Caller, row: SandboxRow, choice: NetworkC
     hint: 'Make it from a template with network mode allow, or with network {mode: allow} in the create.',
   });
 }
+
+const hasChannel = ({ internal, mode }: Template['network']): boolean =>
+  mode === 'allow' || (mode === 'none' && internal !== undefined && internal.length > 0);
 
 const templateIn = ({ template }: Pick<SandboxRow, 'template'>): Template => JSON.parse(template) as Template;
 

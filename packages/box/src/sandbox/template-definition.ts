@@ -1,6 +1,6 @@
 /** A template as people write it, in the manifest and over the API; docs/templates.md is made from this. */
 
-import { egressRule, labels, type Template } from '@skillbox/protocol';
+import { egressRule, internalGrant, labels, type Template } from '@skillbox/protocol';
 import { z } from 'zod';
 import { parseDuration, parseSize } from '../units.ts';
 import { templateDefaults } from './built-in-templates.ts';
@@ -63,6 +63,13 @@ export const templateFields = {
         .describe(
           'Whether the box looks into TLS, where credentials or rules on methods and paths need it; the sandbox then trusts its authority. Default: false',
         ),
+      internal: z
+        .array(internalGrant)
+        .max(10)
+        .optional()
+        .describe(
+          'What a sandbox finds at http://box.internal, beside the egress proxy. network: what it may reach. Default: network with mode allow, else nothing',
+        ),
     })
     .optional()
     .describe('What a sandbox reaches'),
@@ -112,6 +119,7 @@ export function toTemplate(name: string, version: number, source: Template['sour
       allow: given.network?.allow ?? [],
       ...(given.network?.credentials && { credentials: given.network.credentials.map(toCredential) }),
       ...(given.network?.tls && { tls: true }),
+      ...(given.network?.internal && { internal: given.network.internal }),
     },
     ttl: {
       // A maximum alone lowers the default with it; a default alone may be above the usual maximum.

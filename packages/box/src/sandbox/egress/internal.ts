@@ -37,12 +37,12 @@ export async function serveInternal(
   call: Omit<InternalCall, 'rest'>,
 ): Promise<void> {
   const [, name = '', rest = ''] = /^\/([^/?]*)(.*)$/s.exec(path) ?? [];
-  const service = services.get(name);
-  if (!service)
-    throw new Refusal(
-      'not_found',
-      `There is nothing at ${path.slice(0, 100)} of ${internalHost}. There is: ${[...services.keys()].map((one) => `/${one}`).join(', ')}.`,
-    );
+  const granted = call.policy.internal ?? ['network'];
+  const service = granted.includes(name) ? services.get(name) : undefined;
+  if (!service) {
+    const there = granted.map((one) => `/${one}`).join(', ') || 'nothing';
+    throw new Refusal('not_found', `There is nothing at ${path.slice(0, 100)} of ${internalHost} for this sandbox. There is: ${there}.`);
+  }
   await service({ ...call, rest });
 }
 

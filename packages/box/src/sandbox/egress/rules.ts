@@ -22,6 +22,8 @@ export interface Policy {
   readonly credentials?: readonly CredentialRule[];
   /** Requests in TLS are seen where they get a credential, or where a rule bounds methods or paths. */
   readonly tls?: boolean;
+  /** Services at box.internal that it has; without a word the one that tells about its network. */
+  readonly internal?: readonly string[];
 }
 
 /** What somebody wants to do. `path` without the query; undefined when it cannot be seen: a tunnel. */
