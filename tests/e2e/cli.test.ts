@@ -119,7 +119,7 @@ describe('a box from the shell', () => {
     }
     expect(run('skill', 'push', 'sleeper').code).toBe(0);
     const listed = run('skill', 'list').stdout;
-    expect(listed).toMatch(/^NAME +VERSION +RUNS ON +DESCRIPTION\ndata-analysis +1\.0\.0 +python/);
+    expect(listed).toMatch(/^NAME +VERSION +RUNS ON +DEPENDENCIES +DESCRIPTION\ndata-analysis +1\.0\.0 +python +-/);
     expect(run('skill', 'search', 'sentences').stdout).toContain('text-summary');
     expect(json('skill', 'show', 'data-analysis')).toMatchObject({ version: '1.0.0', lang: 'python' });
   });

@@ -101,7 +101,7 @@ async function runToEnd(
       async onArtifact(path, size, content) {
         // Before it is stored: one run must not leave more than its tenant has room for.
         left += size;
-        await parts.tenants.requireRoom(row.tenant, left);
+        await parts.tenants.requireRoom(row.tenant, left).catch(passWhenAway);
         const stored = await parts.blobs.put(content, { maxBytes: size });
         files.push({ path, size: stored.size, sha256: stored.digest });
       },
@@ -126,6 +126,11 @@ async function runToEnd(
     const message = error instanceof BoxError ? error.message : 'The box could not run it; the server log has the cause.';
     return { ...bareFinish('failed', { code, message }), durationMs: elapsed() };
   }
+}
+
+/** Nobody knows the room while the database is away; what ran must not be lost for that. */
+function passWhenAway(error: unknown): void {
+  if (!(error instanceof BoxError && error.code === 'unavailable')) throw error;
 }
 
 function runIn({ images, provider }: RunnerParts, { image, skill }: Plan, request: RunRequest): Promise<RunResult> {

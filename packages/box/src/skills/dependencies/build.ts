@@ -58,7 +58,8 @@ export async function buildDependencies(parts: BuildParts, task: BuildTask): Pro
     return await buildIn(parts, { ...task, signal }, use.handle, () => sandboxes.nextProgramId(id));
   } catch (error) {
     if (task.signal.aborted) throw task.signal.reason;
-    if (room.signal.aborted) throw tooLarge(parts.limits);
+    // The box ends what outgrows its disk, perhaps before this has looked.
+    if (room.signal.aborted || (await room.isFull())) throw tooLarge(parts.limits);
     if (deadline.aborted) throw new BoxError('dependencies_failed', `It took longer than ${formatDuration(config.buildTimeout)}.`);
     throw error;
   } finally {
@@ -169,16 +170,23 @@ function certificateEnv(): Record<string, string> {
 
 const bundles = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt'];
 
-/** Aborts when the disk holds more than that. */
-function watchDisk(handle: SandboxHandle, mostBytes: number): { readonly signal: AbortSignal; stop(): void } {
+interface DiskWatch {
+  /** Aborts when the disk holds too much. */
+  readonly signal: AbortSignal;
+  isFull(): Promise<boolean>;
+  stop(): void;
+}
+
+function watchDisk(handle: SandboxHandle, mostBytes: number): DiskWatch {
   const controller = new AbortController();
+  const isFull = async (): Promise<boolean> => (await handle.metrics()).diskBytes > mostBytes;
   const look = async (): Promise<void> => {
-    if ((await handle.metrics()).diskBytes > mostBytes) controller.abort();
+    if (await isFull()) controller.abort();
   };
   // A sandbox that has no numbers now is about to end, or has them at the next look.
   const timer = setInterval(() => void look().catch(() => undefined), diskLookMs);
   timer.unref();
-  return { signal: controller.signal, stop: () => clearInterval(timer) };
+  return { signal: controller.signal, isFull, stop: () => clearInterval(timer) };
 }
 
 function buildTemplate(config: Config, { toolchain }: BuildTask): Template {

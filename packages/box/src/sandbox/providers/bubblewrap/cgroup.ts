@@ -20,6 +20,8 @@ export interface Cgroups {
   create(name: string): Cgroup;
   /** The group of that name, made when it is not there: for sandboxes that outlive the server. */
   open(name: string): Cgroup;
+  /** Of a group that may be gone, and is not made again. */
+  processesOf(name: string): number[];
   /** Kills and removes every group a predecessor left under our parent. */
   sweep(): Promise<void>;
   /** Removes our parent, when nothing is left under it. */
@@ -94,6 +96,7 @@ function cgroupsAt(version: 1 | 2 | 0, parents: Map<Controller, string>, detail:
       const paths = new Map([...parents].map(([controller, parent]) => [controller, join(parent, name)]));
       return version === 2 ? unifiedGroup(paths) : legacyGroup(paths);
     },
+    processesOf: (name) => [...new Set(distinct.flatMap((parent) => readProcesses(join(parent, name))))],
     async sweep() {
       for (const name of new Set(distinct.flatMap(listGroups))) {
         const paths = new Map([...parents].map(([controller, parent]) => [controller, join(parent, name)]));

@@ -57,7 +57,7 @@ export function createLiving(options: LivingOptions): LivingProvider {
         const handle = forced ? handles.get(sandbox) : undefined;
         await (handle ? handle.pause() : guest.signal(0, constants.signals.SIGKILL));
       };
-      const processes = (): number[] => cgroups.open(sandbox).processes();
+      const processes = (): number[] => cgroups.processesOf(sandbox);
       return [{ sandbox, limitBytes, end, processes, isBusy: () => guest.isBusy().catch(() => false) }];
     });
 
