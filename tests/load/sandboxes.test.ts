@@ -57,6 +57,7 @@ it('500 creates and destroys at once on one balance end in exactly the right sum
   const results = await Promise.all(
     Array.from({ length: 500 }, async () => {
       const made = await create('priced', key);
+      if (made.status !== 201 && made.status !== 402) console.error(JSON.stringify(made.body));
       if (made.status !== 201) return made;
       // Twice, so that an end that is asked for again is not paid again.
       const [ended] = await Promise.all([destroy(made.body.id, key), destroy(made.body.id, key)]);
@@ -67,16 +68,20 @@ it('500 creates and destroys at once on one balance end in exactly the right sum
   const statuses: Record<number, number> = {};
   for (const { status } of results) statuses[status] = (statuses[status] ?? 0) + 1;
   console.info(`answers ${JSON.stringify(statuses)}`);
-  // Too little for all holds at once, enough for every second that was lived: some may be refused, none for another reason.
-  expect(Object.keys(statuses).filter((status) => !['201', '402'].includes(status))).toEqual([]);
-  expect(statuses[201]).toBeGreaterThanOrEqual(Math.floor(granted / held / 2));
+  // Too little for all holds at once, enough for every second that was lived: some may be refused. One that could not be started in
+  // time on a machine this full is a 503, and costs nothing.
+  expect(Object.keys(statuses).filter((status) => !['201', '402', '503'].includes(status))).toEqual([]);
+  const made = statuses[201] ?? 0;
+  const failed = statuses[503] ?? 0;
+  expect(failed).toBeLessThanOrEqual(5);
+  expect(made).toBeGreaterThanOrEqual(Math.floor(granted / held / 2));
 
   const balance = (await server.json<CreditBalance>('/v1/credits', { key })).body;
   const entries = await history(key);
   const sum = (kind: CreditEntry['kind']) =>
     entries.filter((entry) => entry.kind === kind).reduce((total, { amount }) => total + Math.round(amount * 1e6), 0);
   const count = (kind: CreditEntry['kind']) => entries.filter((entry) => entry.kind === kind).length;
-  expect([count('hold'), count('settle'), count('release')]).toEqual([statuses[201], statuses[201], statuses[201]]);
+  expect([count('hold'), count('settle'), count('release')]).toEqual([made + failed, made, made + failed]);
   expect(sum('settle')).toBeGreaterThan(0);
   expect(balance.held).toBe(0);
   expect(Math.round(balance.spent * 1e6)).toBe(sum('settle'));
