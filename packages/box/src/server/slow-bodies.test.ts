@@ -11,11 +11,16 @@ beforeEach(async () => {
   server = createServer({ requestTimeout: 0 }, async (request, response) => {
     let size = 0;
     const slowly = request.url === '/slow-reader';
-    for await (const chunk of request) {
-      if (slowly) await delay(3 * periodMs);
-      size += chunk.length;
+    try {
+      for await (const chunk of request) {
+        if (slowly) await delay(3 * periodMs);
+        size += chunk.length;
+      }
+      response.end(String(size));
+    } catch {
+      // One that was ended: its answer is what the test looks at.
+      response.destroy();
     }
-    response.end(String(size));
   });
   answerMalformed(server);
   endSlowBodies(server, periodMs);
