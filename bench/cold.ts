@@ -20,7 +20,7 @@ const programs = {
   bash: { file: 'main.sh', path: '/usr/bin/bash', text: 'echo hi\n' },
 };
 
-const box = await startTestBox({ SKILLBOX_DEFAULT_CPU: '2' });
+const box = await startTestBox({ SKILLBOX_DEFAULT_CPU: '2', SKILLBOX_WARM_MEMORY: '0' });
 const folder = mkdtempSync(join(tmpdir(), 'skillbox-bench-'));
 const rows: Row[] = [];
 try {
