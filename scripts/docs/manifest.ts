@@ -100,6 +100,8 @@ templates:
     network:
       mode: allow
       allow: [example.org]
+      # What it finds at http://box.internal beside the proxy.
+      internal: [network]
       # The box adds this header on the way out; the sandbox never has the secret (docs/secrets.md).
       tls: true
       credentials:
