@@ -82,7 +82,10 @@ export interface RunRequest {
   readonly warm?: WarmRecipe;
   /** Aborted to cancel. */
   readonly signal: AbortSignal;
+  /** The program runs from now on. */
   onStart?(): void;
+  /** It has ended; what it left is collected from now on. Not called when it had to be killed from outside. */
+  onExit?(): void;
   onOutput(stream: 'stdout' | 'stderr', bytes: Buffer): void;
   /** Called for one file at a time, in order; the next one waits until it resolves. */
   onArtifact(path: string, size: number, content: Buffer | Readable): Promise<void>;

@@ -157,6 +157,7 @@ async function follow(
       else if (frame.type === 'Q') {
         if (exit) throw new ProtocolViolation('a second exit');
         exit = parseExit(frame.payload);
+        request.onExit?.();
         clearTimers(timers);
         if (end !== 'exited') break;
         after(collectLimitMs, killAll);
