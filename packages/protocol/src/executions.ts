@@ -8,6 +8,24 @@ export const isFinal = (status: ExecutionStatus): boolean => status !== 'queued'
 
 export const artifact = z.object({ path: z.string(), size: z.number().int(), sha256: z.string() }).meta({ id: 'Artifact' });
 
+export const executionPhases = ['queue', 'claim', 'sandbox', 'run', 'collect', 'record'] as const;
+export type ExecutionPhase = (typeof executionPhases)[number];
+
+const phase = z.number().nonnegative().nullable();
+export const executionTimings = z
+  .object({
+    queue: z.number().nonnegative().describe('Waiting for a slot, and for dependencies that are being installed'),
+    claim: phase.describe('Finding the skill, checking the input, writing the row that accepts it'),
+    sandbox: phase.describe('Getting a sandbox: one that stood ready, or a new one until its program can start'),
+    run: phase.describe('The program, from its job to its exit'),
+    collect: phase.describe('Fetching output and artifacts, storing them, checking the output'),
+    record: phase.describe('Writing the end, up to its commit'),
+  })
+  .describe(
+    'Where the time went, in milliseconds to the microsecond; null for a phase that was not reached. What comes after the commit is in the header Server-Timing of the answer and in /metrics',
+  )
+  .meta({ id: 'ExecutionTimings' });
+
 export const execution = z
   .object({
     execution_id: executionId,
@@ -25,6 +43,8 @@ export const execution = z
     signal: z.string().nullable(),
     queued_ms: z.number().int().describe('Time spent waiting for a slot'),
     duration_ms: z.number().int().nullable().describe('Time of the run itself, without the queue'),
+    timings: executionTimings.nullable().describe('null until it has ended, and when the server that ran it is gone'),
+    warm: z.boolean().nullable().describe('Whether a sandbox that stood ready served it; null when it got none'),
     peak_memory_bytes: z.number().int().nullable(),
     cpu_ms: z.number().int().nullable(),
     provider: z.string().nullable(),
@@ -71,5 +91,6 @@ export const executionRequest = z
 
 export type Artifact = z.infer<typeof artifact>;
 export type Execution = z.infer<typeof execution>;
+export type ExecutionTimings = z.infer<typeof executionTimings>;
 export type ExecutionSummary = z.infer<typeof executionSummary>;
 export type ExecutionRequest = z.infer<typeof executionRequest>;

@@ -1,6 +1,6 @@
 /** An execution as people want it: how it went, what it gave, and the log when it went wrong. */
 
-import { type Execution, errorKinds, isErrorCode, isFinal } from '@skillbox/protocol';
+import { type Execution, type ExecutionTimings, errorKinds, executionPhases, isErrorCode, isFinal } from '@skillbox/protocol';
 import { formatDuration, formatSize } from '../units.ts';
 import type { Io } from './io.ts';
 import { oneLine, type Paint, printable, type Tone } from './paint.ts';
@@ -32,6 +32,8 @@ function statusLine(record: Execution, paint: Paint): string {
     [
       ['id', record.execution_id],
       ['queued', record.queued_ms > 0 ? formatDuration(record.queued_ms) : undefined],
+      ['time', record.timings ? phaseLine(record.timings) : undefined],
+      ['sandbox', record.warm === null ? undefined : record.warm ? 'warm: it stood ready' : 'cold: made for it'],
       ['memory', record.peak_memory_bytes ? formatSize(record.peak_memory_bytes) : undefined],
       ['exit code', record.exit_code ? String(record.exit_code) : undefined],
       ['signal', record.signal ?? undefined],
@@ -40,6 +42,15 @@ function statusLine(record: Execution, paint: Paint): string {
   );
   return `${head}${paint('dim', took)}\n${facts}`;
 }
+
+/** What it waited for and what it did, in the order of time. */
+function phaseLine(timings: ExecutionTimings): string {
+  const reached = executionPhases.filter((phase) => timings[phase] !== null);
+  return reached.map((phase) => `${phase} ${fineDuration(timings[phase] ?? 0)}`).join(' · ');
+}
+
+/** Below a tenth of a second fractions matter. */
+const fineDuration = (ms: number): string => (ms < 100 ? `${Number(ms.toFixed(2))}ms` : formatDuration(ms));
 
 const marks: Record<Execution['status'], readonly [string, Tone]> = {
   success: ['✓', 'green'],

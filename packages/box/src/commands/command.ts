@@ -9,6 +9,8 @@ export interface CommandContext {
   readonly box: Box;
   readonly caller: Caller;
   readonly requestId: string;
+  /** When the request came in, by performance.now(). */
+  readonly receivedAt: number;
   /** Origin for links, such as http://127.0.0.1:8080. */
   readonly origin: string;
   readonly idempotencyKey: string | undefined;

@@ -2,8 +2,10 @@ import { posix } from 'node:path';
 import {
   artifact,
   BoxError,
+  type Execution,
   execution,
   executionId,
+  executionPhases,
   executionRequest,
   executionStatus,
   executionSummary,
@@ -17,6 +19,8 @@ import {
 import { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
 import { artifactsLink } from '../executions/links.ts';
+import { describeExecution } from '../executions/records.ts';
+import { sumOf } from '../executions/stopwatch.ts';
 import type { ExecutionRow } from '../store/tables.ts';
 import { type CommandContext, command, Reply, type StreamEvent } from './command.ts';
 
@@ -49,10 +53,13 @@ export const executionCommands = [
     },
     async run(context, request) {
       const { box, caller, idempotencyKey, signal } = context;
-      const id = await box.executions.start(caller, request, idempotencyKey);
-      if (request.wait) await box.executions.ended(id, signal);
-      const record = await box.executions.get(id, caller.tenant, linkMaker(context));
-      const headers = { Location: `/v1/executions/${id}` };
+      const begun = performance.now();
+      const { id, isNew } = await box.executions.start(caller, request, idempotencyKey);
+      const written = request.wait ? await box.executions.ended(id, signal) : undefined;
+      const record = written
+        ? describeExecution(written, linkMaker(context))
+        : await box.executions.get(id, caller.tenant, linkMaker(context));
+      const headers = { Location: `/v1/executions/${id}`, ...(isNew && serverTiming(context, record, begun)) };
       return new Reply(record, { status: isFinal(record.status) ? 200 : 202, headers });
     },
   }),
@@ -215,6 +222,17 @@ export const executionCommands = [
     },
   }),
 ];
+
+/** The phases of its record, and around them what cannot stand in it: taking in the request, and what follows the commit. */
+function serverTiming({ box, receivedAt }: CommandContext, { timings, warm }: Execution, begun: number): Record<string, string> {
+  if (!timings) return {};
+  const respond = performance.now() - begun - sumOf(timings);
+  box.metrics.observeRespond(respond, warm);
+  const total = performance.now() - receivedAt;
+  const phases = executionPhases.flatMap((phase) => (timings[phase] === null ? [] : `${phase};dur=${timings[phase]}`));
+  const own = `receive;dur=${(begun - receivedAt).toFixed(3)}`;
+  return { 'Server-Timing': [own, ...phases, `respond;dur=${respond.toFixed(3)}`, `total;dur=${total.toFixed(3)}`].join(', ') };
+}
 
 const linkMaker =
   ({ box, origin }: CommandContext) =>

@@ -22,15 +22,19 @@ import type { LogEntry } from './live-log.ts';
 import { createPlaces } from './places.ts';
 import { type Plan, planExecution } from './plan.ts';
 import { openRequest, sealRequest } from './queued-request.ts';
-import { bareFinish, type ExecutionFilter } from './records.ts';
+import { bareFinish, describeExecution, type ExecutionFilter, type Finish, type Written } from './records.ts';
 import { persist, type Run, type RunnerParts, startRun } from './runner.ts';
 import { isWaiting, type Slot, type Slots } from './slots.ts';
+import { createStopwatch, type Stopwatch } from './stopwatch.ts';
 
 export interface Executions {
-  /** Accepted when it resolves; the id is what everything else takes. */
-  start(caller: Caller, request: ExecutionRequest, idempotencyKey?: string): Promise<string>;
-  /** Resolves when it has ended, here or on another host; rejects with unavailable when its end is known and cannot be written. */
-  ended(id: string, signal: AbortSignal): Promise<void>;
+  /** Accepted when it resolves; the id is what everything else takes. Not new when the key was used for it before. */
+  start(caller: Caller, request: ExecutionRequest, idempotencyKey?: string): Promise<{ readonly id: string; readonly isNew: boolean }>;
+  /**
+   * Resolves when it has ended, here or on another host; with what was written when that was here, so that nobody has to read it
+   * again. Rejects with unavailable when its end is known and cannot be written.
+   */
+  ended(id: string, signal: AbortSignal): Promise<Written | undefined>;
   get(id: string, tenant: string | undefined, filesUrl: (id: string) => string): Promise<Execution>;
   row(id: string, tenant: string | undefined): Promise<ExecutionRow>;
   list(filter: ExecutionFilter): Promise<Page<ExecutionSummary>>;
@@ -68,7 +72,14 @@ interface Active {
   readonly controller: AbortController;
   /** There once it has its slot. */
   run: Run | undefined;
-  done: Promise<void>;
+  done: Promise<Written | undefined>;
+}
+
+/** What an execution comes with into its process. */
+interface Admission {
+  readonly place: ReturnType<Slots['request']>;
+  readonly controller: AbortController;
+  readonly watch: Stopwatch;
 }
 
 /** Told to all hosts when an execution ends or should be cancelled. */
@@ -87,43 +98,52 @@ export function createExecutions(parts: ExecutionsParts): Executions {
   let accepting = false;
 
   /** Waits for the slot, runs, writes the end. Never rejects: whatever happens becomes the record. */
-  const process = (row: ExecutionRow, plan: Plan, place: ReturnType<Slots['request']>, controller: AbortController): void => {
-    const entry: Active = { controller, run: undefined, done: Promise.resolve() };
-    const work = async (): Promise<void> => {
+  const process = (accepted: ExecutionRow, plan: Plan, { place, controller, watch }: Admission): void => {
+    const entry: Active = { controller, run: undefined, done: Promise.resolve(undefined) };
+    const work = async (): Promise<Written | undefined> => {
       let slot: Slot | undefined;
       try {
         slot = isWaiting(place) ? await place.slot : place;
-        if (isWaiting(place) && !(await leaveQueue(row, controller.signal))) return;
-        entry.run = startRun(parts, row, plan, controller.signal);
-        await entry.run.done;
+        let row = accepted;
+        if (isWaiting(place)) {
+          watch.lap('queue');
+          row = leftQueue(accepted);
+          if (!(await claim(row, controller.signal))) return await persist(parts, accepted, { ...cancelledInQueue, watch });
+          watch.lap('claim');
+        }
+        entry.run = startRun(parts, row, plan, watch, controller.signal);
+        return await entry.run.done;
       } catch (error) {
-        await closeUnrun(row, error, controller.signal);
+        // What was refused in the queue has spent its time there.
+        if (!slot) watch.lap('queue');
+        return await closeUnrun(accepted, error, watch, controller.signal);
       } finally {
         slot?.release();
-        active.delete(row.id);
-        owned.delete(row.id);
+        active.delete(accepted.id);
+        owned.delete(accepted.id);
         database.notify(channel);
       }
     };
-    active.set(row.id, entry);
+    active.set(accepted.id, entry);
     entry.done = work();
   };
 
-  /** From queued to running; false when it was cancelled, or taken over by another host, at the last moment. */
-  const leaveQueue = async (row: ExecutionRow, signal: AbortSignal): Promise<boolean> => {
-    const queuedMs = Math.max(0, Date.now() - Date.parse(row.created_at));
+  const leftQueue = (row: ExecutionRow): ExecutionRow => {
+    const now = new Date();
+    const queuedMs = Math.max(0, now.getTime() - Date.parse(row.created_at));
     metrics.queueSeconds.observe(queuedMs / 1000);
-    if (await claim(row.id, queuedMs, signal)) return true;
-    await persist(parts, row, cancelledInQueue);
-    return false;
+    return { ...row, status: 'running', started_at: now.toISOString(), queued_ms: queuedMs, request: null };
   };
 
-  /** Tried again while the database is away: the slot is there, and nothing else could use it either. */
-  const claim = async (id: string, queuedMs: number, signal: AbortSignal): Promise<boolean> => {
+  /**
+   * From queued to running; false when it was cancelled, or taken over by another host, at the last moment. Tried again while the
+   * database is away: the slot is there, and nothing else could use it either.
+   */
+  const claim = async (row: ExecutionRow, signal: AbortSignal): Promise<boolean> => {
     for (let attempt = 0; ; attempt += 1) {
       if (signal.aborted) throw new BoxError('cancelled', 'Cancelled while it waited for a slot.');
       try {
-        return await records.markRunning(id, host, queuedMs, attempt > 0);
+        return await records.markRunning(row, attempt > 0);
       } catch (error) {
         if (!(error instanceof BoxError && error.code === 'unavailable')) throw error;
         await new Promise((resolve) => setTimeout(resolve, Math.min(100 * 2 ** attempt, 2000)));
@@ -132,19 +152,18 @@ export function createExecutions(parts: ExecutionsParts): Executions {
   };
 
   /** The end of what never ran: refused in the queue, or stopped by a fault of the database on its way out of it. */
-  const closeUnrun = async (row: ExecutionRow, error: unknown, signal: AbortSignal): Promise<void> => {
+  const closeUnrun = async (row: ExecutionRow, error: unknown, watch: Stopwatch, signal: AbortSignal): Promise<Written | undefined> => {
+    const close = (finish: Finish): Promise<Written | undefined> => persist(parts, row, { ...finish, watch });
     const code = signal.reason === 'interrupted' ? 'shutting_down' : error instanceof BoxError ? error.code : 'internal';
     // What can be started again later waits in its row for the next server.
-    if (code === 'shutting_down' && row.request !== null) return;
-    if (code === 'cancelled') await persist(parts, row, cancelledInQueue);
-    else if (code === 'queue_timeout') await persist(parts, row, bareFinish('timeout', { code, message: (error as Error).message }));
-    else if (code === 'shutting_down') await persist(parts, row, bareFinish('failed', stoppedInQueue));
-    else if (code === 'dependencies_failed' || code === 'dependencies_building')
-      await persist(parts, row, bareFinish('failed', { code, message: (error as Error).message }));
-    else {
-      log.error({ execution: row.id, err: error }, 'an execution could not leave the queue');
-      await persist(parts, row, bareFinish('failed', lostOnItsWay));
-    }
+    if (code === 'shutting_down' && row.request !== null) return undefined;
+    if (code === 'cancelled') return close(cancelledInQueue);
+    if (code === 'queue_timeout') return close(bareFinish('timeout', { code, message: (error as Error).message }));
+    if (code === 'shutting_down') return close(bareFinish('failed', stoppedInQueue));
+    if (code === 'dependencies_failed' || code === 'dependencies_building')
+      return close(bareFinish('failed', { code, message: (error as Error).message }));
+    log.error({ execution: row.id, err: error }, 'an execution could not leave the queue');
+    return close(bareFinish('failed', lostOnItsWay));
   };
 
   const requireRow = async (id: string, tenant: string | undefined): Promise<ExecutionRow> => {
@@ -165,10 +184,11 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     },
 
     async start(caller, request, idempotencyKey) {
+      const watch = createStopwatch();
       const requestHash = idempotencyKey ? hashOf(request) : '';
       if (idempotencyKey) {
         const existing = await records.findByKey(caller.tenant, idempotencyKey, requestHash);
-        if (existing) return existing;
+        if (existing) return { id: existing, isNew: false };
       }
       if (!accepting) throw new BoxError('unavailable', 'This host takes no new work until it has its lease.', { retryAfter: 1 });
       const skill = await catalog.resolve(caller.tenant, request.skill, request.version);
@@ -204,10 +224,11 @@ export function createExecutions(parts: ExecutionsParts): Executions {
         if (winner) {
           giveUp(place, controller);
           owned.delete(id);
-          return winner;
+          return { id: winner, isNew: false };
         }
-        process(row, plan, place, controller);
-        return id;
+        watch.lap('claim');
+        process(row, plan, { place, controller, watch });
+        return { id, isNew: true };
       } catch (error) {
         giveUp(place, controller);
         // If the row was written after all, and only the answer got lost, a later heartbeat finds and closes it.
@@ -219,16 +240,19 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     async ended(id, signal) {
       const local = active.get(id);
       if (local) {
-        const over = Promise.race([local.done, aborted(signal)]).then(() => true);
-        while (!(await Promise.race([over, tick()]))) refuseIfUnwritten(id, local.run);
-        return;
+        const over = Promise.race([local.done, aborted(signal)]).then((written) => ({ written }));
+        for (;;) {
+          const end = await Promise.race([over, tick()]);
+          if (end) return end.written;
+          refuseIfUnwritten(id, local.run);
+        }
       }
       let wake = (): void => undefined;
       const stop = database.listen(channel, () => wake());
       try {
         while (!signal.aborted) {
           const row = await records.row(id, undefined);
-          if (!row || isFinal(row.status as Execution['status'])) return;
+          if (!row || isFinal(row.status as Execution['status'])) return undefined;
           await new Promise<void>((resolve) => {
             const timer = setTimeout(resolve, pollMs);
             wake = () => {
@@ -240,11 +264,13 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       } finally {
         stop();
       }
+      return undefined;
     },
 
     async get(id, tenant, filesUrl) {
       const row = await requireRow(id, tenant);
-      return records.describe(row, { filesUrl, liveLog: row.finished_at ? undefined : active.get(id)?.run?.live.entries });
+      const liveLog = row.finished_at ? undefined : active.get(id)?.run?.live.entries;
+      return describeExecution(await records.read(row, liveLog), filesUrl);
     },
 
     async *follow(row, after, signal) {
@@ -302,7 +328,8 @@ export function createExecutions(parts: ExecutionsParts): Executions {
         const plan = await planExecution(skill, request, config, provider, images);
         const place = await places.request(skill, { signal: controller.signal, patient: true, unbounded: true });
         // Through the queue even when a slot is free: that is where a row becomes running.
-        process(row, plan, isWaiting(place) ? place : { slot: Promise.resolve(place) }, controller);
+        const watch = createStopwatch(Math.max(0, Date.now() - Date.parse(row.created_at)));
+        process(row, plan, { place: isWaiting(place) ? place : { slot: Promise.resolve(place) }, controller, watch });
       } catch (error) {
         owned.delete(row.id);
         throw error;
@@ -342,6 +369,8 @@ const emptyRow = {
   duration_ms: null,
   peak_memory_bytes: null,
   cpu_ms: null,
+  timings: null,
+  warm: null,
   cancel_requested: 0,
   finished_at: null,
 };
@@ -359,7 +388,7 @@ function refuseIfUnwritten(id: string, run: Run | undefined): void {
   });
 }
 
-const tick = (): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), 1000).unref());
+const tick = (): Promise<undefined> => new Promise((resolve) => setTimeout(() => resolve(undefined), 1000).unref());
 
 function requireReady(provider: ExecutionsParts['provider']): void {
   if (provider.report.ready) return;
@@ -385,10 +414,10 @@ const hashOf = (request: ExecutionRequest): string =>
     .update(JSON.stringify({ ...request, wait: undefined }))
     .digest('hex');
 
-const aborted = (signal: AbortSignal): Promise<void> =>
+const aborted = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    if (signal.aborted) resolve(undefined);
+    signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
 
 /** The run appears once the slot is there; polled, because it is rare and short. */

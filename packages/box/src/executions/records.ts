@@ -10,6 +10,7 @@ import type { Database } from '../store/database.ts';
 import type { ExecutionRow } from '../store/tables.ts';
 import { type LogEntry, logText } from './live-log.ts';
 import type { ExecutionError, Outcome } from './outcome.ts';
+import type { Stopwatch } from './stopwatch.ts';
 
 export interface ExecutionFilter {
   readonly tenant?: string;
@@ -28,6 +29,16 @@ export interface Finish extends Outcome {
   readonly durationMs: number | null;
   readonly peakMemoryBytes: number | null;
   readonly cpuMs: number | null;
+  readonly warm: boolean | null;
+  /** Absent when the process that ran it is gone. */
+  readonly watch?: Stopwatch;
+}
+
+/** An end as it was written: what reading it again would give. */
+export interface Written {
+  readonly row: ExecutionRow;
+  readonly files: readonly Artifact[];
+  readonly log: readonly LogEntry[];
 }
 
 export interface Records {
@@ -35,11 +46,12 @@ export interface Records {
   insert(row: ExecutionRow, idempotency?: { key: string; requestHash: string }): Promise<string | undefined>;
   findByKey(tenant: string, key: string, requestHash: string): Promise<string | undefined>;
   /** From queued to running; false when it was cancelled or taken meanwhile. `again`: an earlier try may have been written. */
-  markRunning(id: string, host: string, queuedMs: number, again?: boolean): Promise<boolean>;
-  /** Writes the end; false when somebody else has closed it already. */
-  finish(row: Pick<ExecutionRow, 'id' | 'tenant' | 'host' | 'actor'>, finish: Finish): Promise<boolean>;
+  markRunning(row: Pick<ExecutionRow, 'id' | 'host' | 'started_at' | 'queued_ms'>, again?: boolean): Promise<boolean>;
+  /** Writes the end; undefined when somebody else has closed it already. */
+  finish(row: ExecutionRow, finish: Finish): Promise<Written | undefined>;
   row(id: string, tenant: string | undefined): Promise<ExecutionRow | undefined>;
-  describe(row: ExecutionRow, options: { filesUrl(id: string): string; liveLog?: readonly LogEntry[] }): Promise<Execution>;
+  /** What stands in the database, and in `liveLog` what a run that goes on has said. */
+  read(row: ExecutionRow, liveLog?: readonly LogEntry[]): Promise<Written>;
   list(filter: ExecutionFilter): Promise<Page<ExecutionSummary>>;
   files(id: string): Promise<Artifact[]>;
   log(row: ExecutionRow): Promise<LogEntry[]>;
@@ -123,10 +135,10 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
       }
     },
 
-    async markRunning(id, host, queuedMs, again = false) {
+    async markRunning({ id, host, started_at, queued_ms }, again = false) {
       const { numUpdatedRows } = await kysely
         .updateTable('executions')
-        .set({ status: 'running', started_at: new Date().toISOString(), queued_ms: queuedMs, request: null })
+        .set({ status: 'running', started_at, queued_ms, request: null })
         .where('id', '=', id)
         .where('status', 'in', again ? ['queued', 'running'] : ['queued'])
         .where('host', '=', host)
@@ -135,10 +147,11 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
       return Number(numUpdatedRows) > 0;
     },
 
-    async finish({ id, tenant, host, actor }, finish) {
+    async finish(row, finish) {
+      const { id, tenant, host, actor } = row;
       const log = await storeLog(finish.log);
       const logSize = Buffer.byteLength(logText(finish.log));
-      const values: Partial<ExecutionRow> = {
+      const ended = {
         status: finish.status,
         request: null,
         output: finish.output,
@@ -150,18 +163,11 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
         duration_ms: finish.durationMs,
         peak_memory_bytes: finish.peakMemoryBytes,
         cpu_ms: finish.cpuMs,
+        warm: finish.warm === null ? null : Number(finish.warm),
         finished_at: new Date().toISOString(),
       };
-      return database.transaction(async (tx) => {
-        const { numUpdatedRows } = await tx
-          .updateTable('executions')
-          .set(values)
-          .where('id', '=', id)
-          .where('host', '=', host)
-          .where('status', 'in', ['queued', 'running'])
-          .executeTakeFirst();
-        // Another host closed it, because this one seemed gone: that record stands.
-        if (Number(numUpdatedRows) === 0) return false;
+      const files = finish.files.toSorted((one, other) => Buffer.compare(Buffer.from(one.path), Buffer.from(other.path)));
+      const write = database.transaction(async (tx): Promise<Written> => {
         if (finish.files.length > 0) {
           const rows = finish.files.map(({ path, size, sha256 }) => ({ execution_id: id, tenant, path, size, digest: sha256 }));
           // A statement takes so many values and no more.
@@ -174,7 +180,22 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
         await addUsage(tx, tenant, logSize + finish.files.reduce((sum, file) => sum + file.size, 0));
         const data = { status: finish.status, ...(finish.error && { error: finish.error.code }), duration_ms: finish.durationMs };
         await events.append({ tenant, actor: actorOf(actor), subject: subjectOf(id), type: 'execution.finished', data }, tx);
-        return true;
+        // Last of all, so that what it took to write the rest is in it.
+        finish.watch?.lap('record');
+        const values = { ...ended, timings: finish.watch ? JSON.stringify(finish.watch.read()) : null };
+        const { numUpdatedRows } = await tx
+          .updateTable('executions')
+          .set(values)
+          .where('id', '=', id)
+          .where('host', '=', host)
+          .where('status', 'in', ['queued', 'running'])
+          .executeTakeFirst();
+        if (Number(numUpdatedRows) === 0) throw new ClosedElsewhere();
+        return { row: { ...row, ...values }, files, log: finish.log };
+      });
+      return write.catch((error) => {
+        if (error instanceof ClosedElsewhere) return undefined;
+        throw error;
       });
     },
 
@@ -184,17 +205,8 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
       return query.executeTakeFirst();
     },
 
-    async describe(row, { filesUrl, liveLog }) {
-      const list = row.finished_at ? await files(row.id) : [];
-      const log = liveLog ?? (await readLog(row.log));
-      return {
-        ...summary(row),
-        input: JSON.parse(row.input),
-        output: row.output === null ? null : JSON.parse(row.output),
-        logs: logText(log),
-        files_list: list,
-        files_url: list.length > 0 ? filesUrl(row.id) : null,
-      };
+    async read(row, liveLog) {
+      return { row, files: row.finished_at ? await files(row.id) : [], log: liveLog ?? (await readLog(row.log)) };
     },
 
     async list({ tenant, skill, status, since, limit, cursor }) {
@@ -289,8 +301,24 @@ export function bareFinish(status: ExecutionStatus, error: ExecutionError, log: 
     durationMs: null,
     peakMemoryBytes: null,
     cpuMs: null,
+    warm: null,
   };
 }
+
+/** The record as callers see it. */
+export function describeExecution({ row, files, log }: Written, filesUrl: (id: string) => string): Execution {
+  return {
+    ...summary(row),
+    input: JSON.parse(row.input),
+    output: row.output === null ? null : JSON.parse(row.output),
+    logs: logText(log),
+    files_list: [...files],
+    files_url: files.length > 0 ? filesUrl(row.id) : null,
+  };
+}
+
+/** Another host closed it, because this one seemed gone: that record stands. */
+class ClosedElsewhere extends Error {}
 
 function actorOf(text: string): Caller['actor'] {
   const [kind = 'atm', id = ''] = text.split(':');
@@ -312,6 +340,8 @@ const summaryColumns = [
   'duration_ms',
   'peak_memory_bytes',
   'cpu_ms',
+  'timings',
+  'warm',
   'provider',
   'host',
   'created_at',
@@ -332,6 +362,8 @@ function summary(row: Pick<ExecutionRow, (typeof summaryColumns)[number]>): Exec
     signal: rest.signal,
     queued_ms: rest.queued_ms,
     duration_ms: rest.duration_ms,
+    timings: rest.timings === null ? null : (JSON.parse(rest.timings) as ExecutionSummary['timings']),
+    warm: rest.warm === null ? null : rest.warm === 1,
     peak_memory_bytes: rest.peak_memory_bytes,
     cpu_ms: rest.cpu_ms,
     provider: rest.provider,

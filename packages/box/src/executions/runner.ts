@@ -15,7 +15,8 @@ import { formatSize } from '../units.ts';
 import { createLiveLog, type LiveLog } from './live-log.ts';
 import { outcomeOf } from './outcome.ts';
 import { type Plan, sandboxEnv, sandboxInputs } from './plan.ts';
-import { bareFinish, type Finish, type Records } from './records.ts';
+import { bareFinish, type Finish, type Records, type Written } from './records.ts';
+import type { Stopwatch } from './stopwatch.ts';
 import { warmRecipe } from './warmth.ts';
 
 export interface RunnerParts {
@@ -37,31 +38,31 @@ export const spoolFile = (folder: string, id: string): string => join(folder, `$
 
 export interface Run {
   readonly live: LiveLog;
-  /** Resolves when the end is written. */
-  readonly done: Promise<void>;
+  /** Resolves when the end is written; with nothing when another host had closed it. */
+  readonly done: Promise<Written | undefined>;
   /** There while its end is known and cannot be written: since when, by performance.now(), and why. */
   readonly unwritten: { readonly since: number; readonly error: Error } | undefined;
 }
 
-type RowIdentity = Pick<ExecutionRow, 'id' | 'tenant' | 'host' | 'actor'>;
-
-export function startRun(parts: RunnerParts, row: RowIdentity, plan: Plan, signal: AbortSignal): Run {
+export function startRun(parts: RunnerParts, row: ExecutionRow, plan: Plan, watch: Stopwatch, signal: AbortSignal): Run {
   const spool = spoolFile(parts.spoolFolder, row.id);
   const live = createLiveLog(spool, (error) => parts.log.warn({ execution: row.id, err: error }, 'the log could not be spooled'));
-  const finishRun = async (): Promise<void> => {
+  const finishRun = async (): Promise<Written | undefined> => {
     const started = performance.now();
     live.status('running');
-    const finish = await runToEnd(parts, row, plan, signal, live, started);
+    const finish = await runToEnd(parts, row, plan, { signal, live, watch, started });
     live.close(finish.status);
     // Retried for as long as it takes: what ran must not be lost because the database was away.
     const since = performance.now();
-    const written = await persist(parts, row, { ...finish, log: live.entries }, (error) => {
+    const written = await persist(parts, row, { ...finish, log: live.entries, watch }, (error) => {
       unwritten = { since, error };
     });
     if (!written) parts.log.warn({ execution: row.id }, 'the record was closed by another host before this one could');
     if (live.spooled) rmSync(spool, { force: true });
     parts.metrics.executions.inc({ status: finish.status, lang: plan.lang });
     parts.metrics.executionSeconds.observe({ lang: plan.lang }, (performance.now() - started) / 1000);
+    parts.metrics.observePhases(watch.read(), finish.warm);
+    return written;
   };
   let unwritten: Run['unwritten'];
   return {
@@ -75,14 +76,17 @@ export function startRun(parts: RunnerParts, row: RowIdentity, plan: Plan, signa
 
 async function runToEnd(
   parts: RunnerParts,
-  row: RowIdentity,
+  row: ExecutionRow,
   plan: Plan,
-  signal: AbortSignal,
-  live: LiveLog,
-  started: number,
+  { signal, live, watch, started }: { signal: AbortSignal; live: LiveLog; watch: Stopwatch; started: number },
 ): Promise<Finish> {
   const files: Artifact[] = [];
   let left = 0;
+  let phase: 'sandbox' | 'run' | 'collect' = 'sandbox';
+  const reach = (next: typeof phase): void => {
+    watch.lap(phase);
+    phase = next;
+  };
   const elapsed = (): number => Math.round(performance.now() - started);
   try {
     const [skillFolder, dependencies] = await Promise.all([parts.cache.folder(plan.skill), parts.dependencies.mount(plan.skill)]);
@@ -97,6 +101,8 @@ async function runToEnd(
       inputs: sandboxInputs(plan),
       limits: plan.limits,
       signal,
+      onStart: () => reach('run'),
+      onExit: () => reach('collect'),
       onOutput: (stream, bytes) => live.write(stream, bytes),
       async onArtifact(path, size, content) {
         // Before it is stored: one run must not leave more than its tenant has room for.
@@ -119,12 +125,15 @@ async function runToEnd(
       durationMs,
       peakMemoryBytes: result.peakMemoryBytes,
       cpuMs: result.cpuMs,
+      warm: result.warm,
     };
   } catch (error) {
     parts.log.error({ execution: row.id, err: error }, 'an execution could not be run');
     const code = error instanceof BoxError ? error.code : 'sandbox_failed';
     const message = error instanceof BoxError ? error.message : 'The box could not run it; the server log has the cause.';
     return { ...bareFinish('failed', { code, message }), durationMs: elapsed() };
+  } finally {
+    watch.lap(phase);
   }
 }
 
@@ -147,13 +156,13 @@ function noteLosses(result: RunResult, plan: Plan, live: LiveLog): void {
   if (result.skipped.length > 20) say(`${result.skipped.length - 20} more artifacts skipped`);
 }
 
-/** Tries for as long as it takes; false when somebody else has closed the record. */
+/** Tries for as long as it takes; undefined when somebody else has closed the record. */
 export async function persist(
   { records, log }: Pick<RunnerParts, 'records' | 'log'>,
-  row: RowIdentity,
+  row: ExecutionRow,
   finish: Finish,
   onTrouble: (error: Error) => void = () => undefined,
-): Promise<boolean> {
+): Promise<Written | undefined> {
   let writable = finish;
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -162,7 +171,8 @@ export async function persist(
       log.error({ execution: row.id, err: error, attempt }, 'the end of an execution could not be written');
       onTrouble(error as Error);
       // An outage passes. What the database will not take however often it is asked must not hold its slot for ever.
-      if (attempt === 5 && !(error instanceof BoxError)) writable = bareFinish('failed', unwritableEnd);
+      if (attempt === 5 && !(error instanceof BoxError))
+        writable = { ...bareFinish('failed', unwritableEnd), ...(finish.watch && { watch: finish.watch }) };
       await new Promise((resolve) => setTimeout(resolve, Math.min(100 * 2 ** attempt, 5000)));
     }
   }

@@ -1,5 +1,6 @@
 /** What the box counts, for Prometheus. Labels are bounded: routes and states, never tenants, names or ids. */
 
+import { type ExecutionPhase, type ExecutionTimings, executionPhases } from '@skillbox/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { WarmState } from '../sandbox/provider.ts';
 
@@ -9,6 +10,9 @@ export interface Metrics {
   readonly executions: Counter<'status' | 'lang'>;
   readonly executionSeconds: Histogram<'lang'>;
   readonly queueSeconds: Histogram;
+  /** Where the time of an execution went; `warm` as in its record. */
+  observePhases(timings: ExecutionTimings, warm: boolean | null): void;
+  observeRespond(ms: number, warm: boolean | null): void;
   readonly refused: Counter<'reason'>;
   readonly egressDecisions: Counter<'decision' | 'reason'>;
   readonly egressBytes: Counter<'direction'>;
@@ -26,6 +30,9 @@ export interface Readings {
 }
 
 const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** Phases of a warm run take tens of microseconds. */
+const fine = [0.000_05, 0.0001, 0.000_25, 0.0005, ...quick];
 
 export function createMetrics(readings: Readings): Metrics {
   const registry = new Registry();
@@ -50,7 +57,23 @@ export function createMetrics(readings: Readings): Metrics {
   gauge('skillbox_warm_missed', 'Runs since the start that could have been served, had one been ready', () => readings.warm().missed);
   gauge('skillbox_egress_connections', 'Connections of sandboxes to the egress proxy', readings.egressConnections);
   gauge('skillbox_webhook_deliveries_pending', 'Deliveries that wait, of the webhooks this host delivers for', readings.webhooksPending);
+  const phaseSeconds = new Histogram({
+    name: 'skillbox_execution_phase_seconds',
+    help: 'Time of executions by phase; start says whether a sandbox stood ready for it',
+    labelNames: ['phase', 'start'],
+    buckets: fine,
+    registers,
+  });
+  const observe = (phase: ExecutionPhase | 'respond', ms: number, warm: boolean | null): void =>
+    phaseSeconds.observe({ phase, start: warm === null ? 'none' : warm ? 'warm' : 'cold' }, ms / 1000);
   return {
+    observePhases(timings, warm) {
+      for (const phase of executionPhases) {
+        const ms = timings[phase];
+        if (ms !== null) observe(phase, ms, warm);
+      }
+    },
+    observeRespond: (ms, warm) => observe('respond', ms, warm),
     requests: new Counter({
       name: 'skillbox_http_requests_total',
       help: 'Requests answered',

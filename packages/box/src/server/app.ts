@@ -50,9 +50,11 @@ export function createApp(box: Box): App {
 function mountCommand(app: App, box: Box, command: Command): void {
   const route = command.http.path.replace(/:(\w+)\*$/, ':$1{.+}');
   app.on(command.http.method, route, (c) =>
-    answer(box, c, command.http.path, (requestId) => run(c, requestId).catch((error) => orElsewhere(box, c.env.incoming, error))),
+    answer(box, c, command.http.path, (requestId, receivedAt) =>
+      run(c, requestId, receivedAt).catch((error) => orElsewhere(box, c.env.incoming, error)),
+    ),
   );
-  const run = async (c: AppContext, requestId: string): Promise<Response> => {
+  const run = async (c: AppContext, requestId: string, receivedAt: number): Promise<Response> => {
     const { incoming } = c.env;
     const headOnly = c.req.method === 'HEAD';
     const unread = new AbortController();
@@ -64,6 +66,7 @@ function mountCommand(app: App, box: Box, command: Command): void {
       box,
       caller,
       requestId,
+      receivedAt,
       origin: box.config.publicUrl?.replace(/\/$/, '') ?? originOf(incoming),
       idempotencyKey: idempotencyKey(incoming),
       lastEventId: headerOf(incoming, 'last-event-id'),
@@ -98,13 +101,18 @@ async function identify(
 }
 
 /** Everything that holds for every answer: request id, errors, log line, metrics. */
-async function answer(box: Box, c: AppContext, route: string, handle: (requestId: string) => Promise<Response>): Promise<Response> {
+async function answer(
+  box: Box,
+  c: AppContext,
+  route: string,
+  handle: (requestId: string, receivedAt: number) => Promise<Response>,
+): Promise<Response> {
   const started = performance.now();
   const given = c.req.header('x-request-id');
   const requestId = given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
   let response: Response;
   try {
-    response = await handle(requestId);
+    response = await handle(requestId, started);
   } catch (error) {
     const { status, headers, body } = errorAnswer(error, requestId, box.log);
     if (status === 429) box.metrics.refused.inc({ reason: body.error });

@@ -14,6 +14,7 @@ import { secretTable } from './migrations/0005-secrets.ts';
 import { dependencyTables } from './migrations/0006-dependencies.ts';
 import { webhookTables } from './migrations/0007-webhooks.ts';
 import { programLimitTable } from './migrations/0008-program-limits.ts';
+import { timingColumns } from './migrations/0009-timings.ts';
 
 export interface Migration {
   readonly name: string;
@@ -34,6 +35,7 @@ export const migrations: readonly Migration[] = [
   dependencyTables,
   webhookTables,
   programLimitTable,
+  timingColumns,
 ];
 
 /** An advisory lock is just a number; this one is "sbox" in ASCII. */

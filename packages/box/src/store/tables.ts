@@ -127,6 +127,10 @@ export interface ExecutionRow {
   duration_ms: number | null;
   peak_memory_bytes: number | null;
   cpu_ms: number | null;
+  /** JSON of its timings. */
+  timings: string | null;
+  /** 1 when a sandbox that stood ready served it. */
+  warm: number | null;
   provider: string | null;
   /** Host that owns it: the one that accepted it, or took it over. */
   host: string;
