@@ -2,7 +2,7 @@
 MAKEFLAGS += --no-print-directory
 bin := node_modules/.bin
 
-.PHONY: up down setup build test check fix docs bench mutate-boundary clean
+.PHONY: up down setup build test check fix docs bench bench-quick mutate-boundary clean
 
 up: setup ## Install, build, start the box, run a first skill
 	@scripts/up.sh
@@ -21,9 +21,13 @@ check: setup ## Lint, types, boundaries, generated files, dead code
 	@$(bin)/knip --include files,dependencies,unlisted,unresolved
 	@node scripts/run-ts.mjs scripts/generate-docs.ts --check
 
-bench: setup ## Cold runs beside bubblewrap by hand; creating, using and keeping living sandboxes
-	@node scripts/run-ts.mjs bench/cold.ts
-	@node scripts/run-ts.mjs bench/living.ts
+bench: ## Measure beside plain processes, bubblewrap, Docker and others; writes docs/benchmarks.md. PART="latency growth" for some of it
+	@scripts/setup.sh bench
+	@node scripts/run-ts.mjs bench/bench.ts $(PART)
+
+bench-quick: ## The main ratios in under two minutes, as JSON on the last line
+	@scripts/setup.sh bench
+	@node scripts/run-ts.mjs bench/quick.ts
 
 mutate-boundary: setup ## Take each layer of the sandbox away in turn; its test must fail
 	@scripts/setup.sh test

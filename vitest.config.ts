@@ -14,7 +14,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'together',
-          include: ['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts', 'examples/**/*.test.ts'],
+          include: ['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts', 'examples/**/*.test.ts', 'bench/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...alone],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },

@@ -1,6 +1,8 @@
 /** Writes the documents that are made from code; with --check it only says which are stale, and fails if any is. */
 
 import { join } from 'node:path';
+import { benchmarkFiles, resultsFile } from '../bench/report/page.ts';
+import { loadResults } from '../bench/report/results.ts';
 import { renderCli } from './docs/cli.ts';
 import { renderConfiguration, renderEnvExample } from './docs/configuration.ts';
 import { renderE2b } from './docs/e2b.ts';
@@ -16,6 +18,7 @@ const files: readonly GeneratedFile[] = [
   { file: 'docs/manifest.md', render: renderManifest },
   { file: 'docs/templates.md', render: renderTemplates },
   { file: 'docs/schema/skillbox.schema.json', render: renderManifestSchema },
+  ...benchmarkFiles(loadResults(resultsFile)),
 ];
 
 const checkOnly = process.argv.includes('--check');

@@ -2,6 +2,7 @@
 # Installs what is missing: system packages with apt, npm packages, and the build. Harmless to run again.
 #   scripts/setup.sh          what the box needs
 #   scripts/setup.sh test     and what its tests need
+#   scripts/setup.sh bench    and what it is measured beside
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,6 +36,13 @@ if [ "${1:-}" = test ]; then
   need git git
   need /usr/sbin/sshd openssh-server openssh-client
 fi
+if [ "${1:-}" = bench ]; then
+  ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || packages+=(postgresql)
+  [ -e /usr/sbin/dockerd ] || need dockerd docker.io iptables
+  # sandbox-runtime needs them.
+  need socat socat
+  need rg ripgrep
+fi
 if [ ${#packages[@]} -gt 0 ]; then
   install="apt-get install -y --no-install-recommends ${packages[*]}"
   command -v apt-get >/dev/null || die "These packages are missing, and this machine has no apt: ${packages[*]}"
@@ -58,6 +66,11 @@ if [ ! -f "$stamp" ] || ! cmp -s package-lock.json "$stamp"; then
   npm install --no-audit --no-fund --loglevel=error >&2
   cp "$lock" package-lock.json
   mv "$lock" "$stamp"
+fi
+# Apart from what the product and its tests depend on.
+if [ "${1:-}" = bench ] && ! cmp -s bench/peers/package.json bench/peers/node_modules/.installed; then
+  say 'installing what the benchmark compares with'
+  (cd bench/peers && npm install --no-audit --no-fund --no-package-lock --loglevel=error >&2 && cp package.json node_modules/.installed)
 fi
 say 'building'
 node packages/box/scripts/build.mjs

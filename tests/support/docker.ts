@@ -27,7 +27,8 @@ export function dockerIsInstalled(): boolean {
   return !why;
 }
 
-export async function startDocker(): Promise<TestDocker> {
+/** `more` programs for the image, by their paths here. */
+export async function startDocker(more: readonly string[] = []): Promise<TestDocker> {
   const folder = mkdtempSync(join(tmpdir(), 'sbd-'));
   const socket = join(folder, 'docker.sock');
   const log = join(folder, 'log');
@@ -48,7 +49,7 @@ export async function startDocker(): Promise<TestDocker> {
   const docker = new Dockerode({ socketPath: socket });
   try {
     await untilReady(docker, server, log);
-    await importImage(docker, folder);
+    await importImage(docker, folder, more);
   } catch (error) {
     await stop();
     throw error;
@@ -88,21 +89,21 @@ async function untilReady(docker: Dockerode, server: ChildProcess, log: string):
 }
 
 /** There is no registry here: the image is a copy of what this machine has. */
-async function importImage(docker: Dockerode, folder: string): Promise<void> {
+async function importImage(docker: Dockerode, folder: string, more: readonly string[]): Promise<void> {
   const root = join(folder, 'image');
-  stageRoot(root);
+  stageRoot(root, more);
   const archive = spawn('tar', ['-C', root, '-c', '.'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const answer = await docker.importImage(archive.stdout, { repo: 'skillbox-test', tag: 'latest' });
   await new Promise<void>((resolve, reject) => docker.modem.followProgress(answer, (error) => (error ? reject(error) : resolve())));
   rmSync(root, { recursive: true, force: true });
 }
 
-function stageRoot(root: string): void {
+function stageRoot(root: string, more: readonly string[]): void {
   for (const folder of ['usr/bin', 'usr/lib', 'usr/lib64', 'etc', 'proc', 'sys', 'dev']) mkdirSync(join(root, folder), { recursive: true });
   for (const name of ['bin', 'lib', 'lib64']) symlinkSync(`usr/${name}`, join(root, name));
   const coreutils = execFileSync('/usr/bin/dpkg', ['-L', 'coreutils'], { encoding: 'utf8' });
   const tools = [...coreutils.matchAll(/^(?:\/usr)?\/bin\/(\S+)$/gm)].map(([, name = '']) => name);
-  const programs = ['bash', 'python3', 'grep', ...tools].map((name) => `/usr/bin/${name}`);
+  const programs = [...['bash', 'python3', 'grep', ...tools].map((name) => `/usr/bin/${name}`), ...more];
   const standard = execFileSync('/usr/bin/python3', ['-c', 'import sysconfig; print(sysconfig.get_path("stdlib"))'], {
     encoding: 'utf8',
   }).trim();

@@ -36,7 +36,8 @@ export function postgresFolder(): string | undefined {
   return found;
 }
 
-export async function startPostgres(programs: string): Promise<TestPostgres> {
+/** `settings` for the server, over those that make tests quick. */
+export async function startPostgres(programs: string, settings: Readonly<Record<string, string>> = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'skillbox-postgres-'));
   const user = serverUser();
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
@@ -50,7 +51,7 @@ export async function startPostgres(programs: string): Promise<TestPostgres> {
   const port = await freePort();
   const output: string[] = [];
   const launch = (): ChildProcess => {
-    const started = spawnServer(programs, data, port, { ...user, env, cwd: folder });
+    const started = spawnServer(programs, data, { port: String(port), ...settings }, { ...user, env, cwd: folder });
     started.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
     return started;
   };
@@ -117,17 +118,17 @@ function serverUser(): SpawnUser {
 function spawnServer(
   programs: string,
   data: string,
-  port: number,
+  given: Readonly<Record<string, string>>,
   options: SpawnUser & { readonly env: NodeJS.ProcessEnv; readonly cwd: string },
 ): ChildProcess {
   const settings = {
     listen_addresses: '127.0.0.1',
-    port: String(port),
     unix_socket_directories: '',
     fsync: 'off',
     full_page_writes: 'off',
     max_connections: '200',
     shared_buffers: '32MB',
+    ...given,
   };
   const command = [
     join(programs, 'postgres'),
