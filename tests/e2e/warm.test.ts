@@ -11,6 +11,16 @@ afterAll(() => box.stop());
 
 const warm = () => box.box.provider.warm;
 
+/** Runs it again and again, until a copy of a started interpreter served one: under sustained load they do. */
+async function asCopy(name: string, request: Record<string, unknown> = {}) {
+  for (let count = 0; count < 300; count += 1) {
+    const { copied } = warm();
+    const record = await box.run(name, request);
+    if (warm().copied > copied) return record;
+  }
+  throw new Error('no copy of an interpreter served it');
+}
+
 /** Runs it cold, then warm, and says how each ended. */
 async function bothWays(name: string, request: Record<string, unknown> = {}) {
   const before = warm();
@@ -82,15 +92,41 @@ printf '{"view": "%s"}' "$(base64 -w0 /tmp/view)" > "$SANDBOX_OUTPUT"
 describe('what it sees', () => {
   it('Python', async () => {
     await skill('view-python', 'python', 'main.py', pythonView);
-    const { cold, served } = await bothWays('view-python', { input: { a: 1 }, env: { GIVEN: 'yes é' }, files: { 'x.txt': 'aGk=' } });
+    const request = { input: { a: 1 }, env: { GIVEN: 'yes é' }, files: { 'x.txt': 'aGk=' } };
+    const { cold, served } = await bothWays('view-python', request);
     expect(cold.status, cold.logs).toBe('success');
     expect(served.output).toEqual(cold.output);
+    const copy = await asCopy('view-python', request);
+    expect(copy.output).toEqual(cold.output);
+    expect([copy.logs, copy.files_list]).toEqual([cold.logs, cold.files_list]);
     expect((served.output as { env: Record<string, string> }).env).toMatchObject({ GIVEN: 'yes é', SANDBOX_INPUT: '{"a":1}' });
     expect(served.logs).toBe(cold.logs);
     expect(served.logs).toContain('finalised');
     expect(served.logs).toContain('True');
     expect(served.files_list).toEqual(cold.files_list);
     expect(served.files_list).toMatchObject([{ path: 'unclosed.txt', size: 15 }]);
+  });
+
+  it('Python lets go at its end what a job has put into modules of the standard library', async () => {
+    const text = `
+import json, os, sys
+
+class Attached:
+    def __init__(self, name):
+        self.name = name
+    def __del__(self, write=os.write):
+        write(1, self.name)
+
+os.attached = Attached(b"os ")
+json.decoder.attached = [Attached(b"json ")]
+sys.path_hooks.append(Attached(b"sys "))
+`;
+    await skill('attached', 'python', 'main.py', text);
+    const { cold, served } = await bothWays('attached');
+    const names = ({ logs }: typeof cold) => logs.split(' ').filter(Boolean).sort();
+    expect(names(cold)).toEqual(['json', 'os', 'sys']);
+    expect(names(served)).toEqual(names(cold));
+    expect(names(await asCopy('attached'))).toEqual(names(cold));
   });
 
   it('Node', async () => {
@@ -138,6 +174,7 @@ describe('how it ends', () => {
     const shape = ({ status, error, exit_code, signal, logs }: typeof cold) => ({ status, error, exit_code, signal, logs });
     expect(shape(served)).toEqual(shape(cold));
     expect(shape(served).status).toBe(name === 'end-4' ? served.status : 'failed');
+    if (lang === 'python') expect(shape(await asCopy(name))).toEqual(shape(cold));
   });
 
   it('its time and its memory count from the job', async () => {
@@ -148,6 +185,34 @@ describe('how it ends', () => {
     await skill('hungry', 'python', 'main.py', 'x = b"x" * (900 << 20)\n');
     const { served: full } = await bothWays('hungry');
     expect(full).toMatchObject({ status: 'failed', error: { code: 'memory_exceeded' } });
+  });
+
+  it('what a copy draws, counts and measures is its own', async () => {
+    const text = `
+import ctypes, json, os, random, secrets, tempfile, threading, time, uuid
+name = tempfile.mktemp()
+seen = {"random": random.random(), "uuid": str(uuid.uuid4()), "uuid1": str(uuid.uuid1()), "token": secrets.token_hex(), "name": name, "bytes": os.urandom(8).hex()}
+seen["cpu"] = time.process_time() < 1
+seen["thread"] = threading.main_thread() is threading.current_thread() and threading.get_native_id() == os.getpid()
+done = []
+thread = threading.Thread(target=lambda: done.append(1))
+thread.start(); thread.join()
+seen["done"] = done == [1] and os.fork is not None and ctypes.CDLL(None).getpid() == os.getpid()
+if os.fork() == 0:
+    os._exit(3)
+seen["child"] = os.WEXITSTATUS(os.wait()[1])
+json.dump(seen, open(os.environ["SANDBOX_OUTPUT"], "w"))
+`;
+    await skill('draws', 'python', 'main.py', text);
+    const records = [];
+    while (records.length < 8) records.push(await asCopy('draws'));
+    const outputs = records.map(({ output, status, logs }) => {
+      expect(status, logs).toBe('success');
+      return output as Record<string, unknown>;
+    });
+    for (const name of ['random', 'uuid', 'uuid1', 'token', 'name', 'bytes'])
+      expect(new Set(outputs.map((output) => output[name])).size, name).toBe(outputs.length);
+    for (const output of outputs) expect(output).toMatchObject({ cpu: true, thread: true, done: true, child: 3 });
   });
 });
 

@@ -54,6 +54,30 @@ it('no two runs share a namespace or a process', async () => {
     expect(new Set(seen.map((one) => one[name])).size, name).toBe(seen.length);
 });
 
+it('no two copies of one interpreter share a namespace, a process or a descriptor', async () => {
+  const code = `
+seen = {name: os.readlink("/proc/self/ns/" + name) for name in ("pid", "mnt", "net", "ipc", "uts", "user", "cgroup")}
+seen["processes"] = sorted(int(pid) for pid in os.listdir("/proc") if pid.isdigit())
+seen["descriptors"] = sorted(os.listdir("/proc/self/fd"))
+seen["start"] = open("/proc/self/stat").read().rsplit(")", 1)[1].split()[19]
+json.dump(seen, open(os.environ["SANDBOX_OUTPUT"], "w"))
+`;
+  const seen: Record<string, unknown>[] = [];
+  for (let count = 0; count < 400 && seen.length < 20; count += 1) {
+    const { copied } = state();
+    const output = (await run('py', code)) as Record<string, unknown>;
+    if (state().copied > copied) seen.push(output);
+  }
+  expect(seen).toHaveLength(20);
+  // A number may come again once its namespace is gone; none of them may be there twice at a time, and most are new.
+  for (const one of seen) expect([one.processes, one.descriptors]).toEqual([[1, 2], ['0', '1', '2', '3']]);
+  const together = (await Promise.all(
+    Array.from({ length: 6 }, () => run('py', code.replace('json.dump', 'import time; time.sleep(0.7); json.dump'))),
+  )) as Record<string, unknown>[];
+  for (const name of ['pid', 'mnt', 'net', 'ipc', 'uts', 'user', 'cgroup'])
+    expect(new Set(together.map((one) => one[name])).size, name).toBe(together.length);
+});
+
 it('what one run leaves the next does not find', async () => {
   const leave = `
 open("/tmp/left", "w").write("x"); open("/dev/shm/left", "w").write("x"); open("/sandbox/left", "w").write("x")

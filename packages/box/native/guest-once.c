@@ -8,7 +8,7 @@
  *     P  u32 argc, argv…, u32 envc, env…, cwd                           start one ahead of its job: descriptor 3 is its line to us
  *     G  u64 log cap, u32 envc, env…                                    the job of the one that waits; from here on it is as with X
  *     K  u32 signal                 signal the program's session; 9 ends everything in the sandbox
- *     C  u32 max files, u64 max bytes, u64 max bytes per file, root    end everything, then send files below root
+ *     C  u32 max files, u64 max bytes, u64 max bytes per file, root    once the program has ended: end everything, send files below root
  *   guest -> host
  *     R                             ready
  *     W                             the one that was started ahead waits for its job
@@ -50,10 +50,36 @@ static struct {
 } program = {.pid = 0, .out = -1, .err = -1};
 
 /* Started ahead: its pipes are read once its job has come. */
-static struct { pid_t pid; int out, err, line, ready; } waiter = {.pid = 0, .out = -1, .err = -1, .line = -1};
+static struct waiting waiter = {.pid = 0, .out = -1, .err = -1, .line = -1};
+static int waiter_ready;
+
+/* Asked for while the program runs, so that its end and its files come in one go. */
+static struct { int asked; uint32_t id; struct reader request; unsigned char *bytes; } collection;
+
+/* In a nest: what comes after the files is the next run. */
+static int nested;
 
 static unsigned char chunk[CHUNK];
 static int signals;
+
+/* ---- what the host is told: together, so that it is woken once for what belongs together ---- */
+
+static unsigned char told[2 * CHUNK];
+static size_t told_bytes;
+
+static void say(void) {
+  if (told_bytes) send_bytes(CHANNEL, told, told_bytes);
+  told_bytes = 0;
+}
+
+static void tell(char type, uint32_t id, const void *payload, uint32_t length) {
+  if (told_bytes + HEADER + length > sizeof told) say();
+  told_bytes += frame_head(told + told_bytes, type, id, length);
+  if (length) memcpy(told + told_bytes, payload, length);
+  told_bytes += length;
+}
+
+#define refuse(...) do { say(); complain(CHANNEL, __VA_ARGS__); } while (0)
 
 /* ---- files in ---- */
 
@@ -69,7 +95,7 @@ static void write_bytes(uint32_t id, const char *path, int fd, struct reader *r)
   while (fd >= 0 && r->at < r->end) {
     ssize_t n = write(fd, r->at, (size_t)(r->end - r->at));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) { complain(CHANNEL, id, "cannot write %s", path); break; }
+    if (n <= 0) { refuse(id, "cannot write %s", path); break; }
     r->at += n;
   }
   if (fd >= 0) close(fd);
@@ -78,19 +104,19 @@ static void write_bytes(uint32_t id, const char *path, int fd, struct reader *r)
 static void make_file(uint32_t id, struct reader r) {
   mode_t mode = get32(&r) & 0777;
   char *path = get_string(&r);
-  if (r.bad) { errno = 0; complain(CHANNEL, id, "bad file request"); return; }
+  if (r.bad) { errno = 0; refuse(id, "bad file request"); return; }
   make_parents(path);
   if (*path && path[strlen(path) - 1] == '/') return;
   int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-  if (fd < 0) { complain(CHANNEL, id, "cannot make %s", path); return; }
+  if (fd < 0) { refuse(id, "cannot make %s", path); return; }
   write_bytes(id, path, fd, &r);
 }
 
 static void append_file(uint32_t id, struct reader r) {
   char *path = get_string(&r);
-  if (r.bad) { errno = 0; complain(CHANNEL, id, "bad file request"); return; }
+  if (r.bad) { errno = 0; refuse(id, "bad file request"); return; }
   int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) { complain(CHANNEL, id, "cannot append to %s", path); return; }
+  if (fd < 0) { refuse(id, "cannot append to %s", path); return; }
   write_bytes(id, path, fd, &r);
 }
 
@@ -101,15 +127,15 @@ static void start_program(uint32_t id, struct reader r) {
   uint64_t cap = get64(&r);
   char **argv = get_strings(&r), **env = get_strings(&r), *cwd = get_string(&r);
   errno = 0;
-  if (r.bad || !argv[0]) complain(CHANNEL, id, "bad start request");
-  else if (program.pid) complain(CHANNEL, id, "a program is running");
-  else if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) complain(CHANNEL, id, "cannot make pipes");
+  if (r.bad || !argv[0]) refuse(id, "bad start request");
+  else if (program.pid) refuse(id, "a program is running");
+  else if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) refuse(id, "cannot make pipes");
   else {
     pid_t pid = fork();
     if (pid == 0) { setsid(); become_program(argv, env, cwd, open("/dev/null", O_RDONLY), out[1], err[1]); }
     close(out[1]);
     close(err[1]);
-    if (pid < 0) complain(CHANNEL, id, "cannot fork");
+    if (pid < 0) refuse(id, "cannot fork");
     else {
       program.pid = pid;
       program.id = id;
@@ -124,30 +150,31 @@ static void start_program(uint32_t id, struct reader r) {
   free(env);
 }
 
-static void prepare_program(uint32_t id, struct reader r) {
+pid_t fork_waiting(struct waiting *program) {
   int out[2], err[2], line[2];
+  if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line)) return -1;
+  pid_t pid = fork();
+  if (pid == 0) {
+    setsid();
+    *program = (struct waiting){0, out[1], err[1], line[1]};
+    return 0;
+  }
+  *program = (struct waiting){pid, out[0], err[0], line[0]};
+  close(out[1]);
+  close(err[1]);
+  close(line[1]);
+  return pid;
+}
+
+static void prepare_program(uint32_t id, struct reader r) {
   char **argv = get_strings(&r), **env = get_strings(&r), *cwd = get_string(&r);
   errno = 0;
-  if (r.bad || !argv[0]) complain(CHANNEL, id, "bad prepare request");
-  else if (program.pid || waiter.pid) complain(CHANNEL, id, "a program is there already");
-  else if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line))
-    complain(CHANNEL, id, "cannot make pipes");
+  if (r.bad || !argv[0]) refuse(id, "bad prepare request");
+  else if (program.pid || waiter.pid) refuse(id, "a program is there already");
   else {
-    pid_t pid = fork();
-    if (pid == 0) {
-      setsid();
-      become_waiter(argv, env, cwd, open("/dev/null", O_RDONLY), out[1], err[1], line[1]);
-    }
-    close(out[1]);
-    close(err[1]);
-    close(line[1]);
-    if (pid < 0) complain(CHANNEL, id, "cannot fork");
-    else {
-      waiter.pid = pid;
-      waiter.out = out[0];
-      waiter.err = err[0];
-      waiter.line = line[0];
-    }
+    pid_t pid = fork_waiting(&waiter);
+    if (pid == 0) become_waiter(argv, env, cwd, open("/dev/null", O_RDONLY), waiter.out, waiter.err, waiter.line);
+    if (pid < 0) { waiter.pid = 0; refuse(id, "cannot start a program ahead"); }
   }
   free(argv);
   free(env);
@@ -157,8 +184,8 @@ static void prepare_program(uint32_t id, struct reader r) {
 static void hear_waiter(void) {
   char byte;
   if (read(waiter.line, &byte, 1) != 1) { close(waiter.line); waiter.line = -1; return; }
-  waiter.ready = 1;
-  send_frame(CHANNEL, 'W', 0, NULL, 0);
+  waiter_ready = 1;
+  tell('W', 0, NULL, 0);
 }
 
 static uint64_t processor_time(pid_t pid) {
@@ -173,8 +200,8 @@ static void hand_over(uint32_t id, struct reader r) {
   unsigned char head[4];
   const unsigned char *env = r.at + 4;
   errno = 0;
-  if (r.bad || r.end < env) { complain(CHANNEL, id, "bad job"); return; }
-  if (!waiter.ready) { complain(CHANNEL, id, "nobody waits for a job"); return; }
+  if (r.bad || r.end < env) { refuse(id, "bad job"); return; }
+  if (!waiter_ready) { refuse(id, "nobody waits for a job"); return; }
   program.pid = waiter.pid;
   program.id = id;
   program.cap = cap;
@@ -194,7 +221,7 @@ static void hand_over(uint32_t id, struct reader r) {
   close(waiter.line);
   waiter.pid = 0;
   waiter.line = waiter.out = waiter.err = -1;
-  waiter.ready = 0;
+  waiter_ready = 0;
 }
 
 /* Returns 0 when there is nothing more for now, -1 when the pipe is finished. */
@@ -204,7 +231,7 @@ static int forward_once(int fd, char type) {
   if (n == 0) return -1;
   uint64_t room = program.cap - program.sent;
   uint64_t take = (uint64_t)n < room ? (uint64_t)n : room;
-  if (take) send_frame(CHANNEL, type, program.id, chunk, (uint32_t)take);
+  if (take) tell(type, program.id, chunk, (uint32_t)take);
   program.sent += take;
   program.dropped += (uint64_t)n - take;
   return 1;
@@ -237,7 +264,7 @@ static void report_exit(int status) {
   drain(&program.err, 'E');
   if (program.dropped) {
     put64(payload, program.dropped);
-    send_frame(CHANNEL, 'T', program.id, payload, 8);
+    tell('T', program.id, payload, 8);
   }
   getrusage(RUSAGE_CHILDREN, &used);
   put32(payload, (uint32_t)(WIFEXITED(status) ? WEXITSTATUS(status) : -1));
@@ -246,7 +273,7 @@ static void report_exit(int status) {
   put64(payload + 8, user - early);
   put64(payload + 16, micros(used.ru_stime));
   put64(payload + 24, (uint64_t)used.ru_maxrss);
-  send_frame(CHANNEL, 'Q', program.id, payload, 32);
+  tell('Q', program.id, payload, 32);
   program.pid = 0;
 }
 
@@ -258,7 +285,7 @@ static void reap(void) {
     pid_t pid = waitpid(-1, &status, WNOHANG);
     if (pid <= 0) return;
     if (pid == program.pid) { report_exit(status); return; }
-    if (pid == waiter.pid) { errno = 0; complain(CHANNEL, 0, "the program ended before its job came"); return; }
+    if (pid == waiter.pid) { errno = 0; refuse(0, "the program ended before its job came"); return; }
   }
 }
 
@@ -272,7 +299,7 @@ static void announce(struct budget *b, char kind, uint64_t size, const char *pat
   payload[0] = (unsigned char)kind;
   put64(payload + 1, size);
   memcpy(payload + 9, path, length + 1);
-  send_frame(CHANNEL, 'N', b->id, payload, (uint32_t)(length + 10));
+  tell('N', b->id, payload, (uint32_t)(length + 10));
 }
 
 static char kind_of(mode_t mode) {
@@ -306,7 +333,7 @@ static void send_file(struct budget *b, int dir, const char *name, const char *p
   while (left > 0) {
     ssize_t n = read(fd, chunk, left < CHUNK ? (size_t)left : CHUNK);
     if (n <= 0) break;
-    send_frame(CHANNEL, 'D', b->id, chunk, (uint32_t)n);
+    tell('D', b->id, chunk, (uint32_t)n);
     left -= (uint64_t)n;
   }
   close(fd);
@@ -334,17 +361,32 @@ static void send_tree(struct budget *b, int dir, const char *prefix, int depth) 
   closedir(stream);
 }
 
+static void collect_later(uint32_t id, struct reader r) {
+  size_t length = (size_t)(r.end - r.at);
+  errno = 0;
+  if (collection.asked) { refuse(id, "files were asked for already"); return; }
+  collection.bytes = malloc(length);
+  if (!collection.bytes) _exit(1);
+  memcpy(collection.bytes, r.at, length);
+  collection.request = (struct reader){collection.bytes, collection.bytes + length, 0};
+  collection.id = id;
+  collection.asked = 1;
+}
+
 static void collect(uint32_t id, struct reader r) {
   struct budget b = {.id = id, .files = get32(&r), .bytes = get64(&r), .per_file = get64(&r)};
   char *root = get_string(&r);
   unsigned char why;
   errno = 0;
-  if (r.bad) { complain(CHANNEL, id, "bad collect request"); return; }
+  if (r.bad) { refuse(id, "bad collect request"); return; }
   end_everything();
   int dir = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (dir >= 0) send_tree(&b, dir, "", 0);
   why = (unsigned char)b.why;
-  send_frame(CHANNEL, 'Z', id, &why, 1);
+  tell('Z', id, &why, 1);
+  if (!nested) return;
+  say();
+  _exit(NEXT_PLEASE);
 }
 
 /* ---- the loop ---- */
@@ -355,33 +397,26 @@ static void handle(char type, uint32_t id, struct reader r) {
   else if (type == 'X') start_program(id, r);
   else if (type == 'P') prepare_program(id, r);
   else if (type == 'G') hand_over(id, r);
-  else if (type == 'C') collect(id, r);
+  else if (type == 'C') { if (program.pid) collect_later(id, r); else collect(id, r); }
   else if (type == 'K') {
     int signal = (int)get32(&r);
     if (signal == SIGKILL) kill(-1, SIGKILL);
     else if (program.pid > 1) kill(-program.pid, signal);
-  } else { errno = 0; complain(CHANNEL, id, "unknown request"); }
+  } else { errno = 0; refuse(id, "unknown request"); }
 }
 
+/* 1 when there may be more, 0 when there is nothing for now, -1 when the host is gone. Never reads past a request: in a nest what follows is the next run's. */
 static int read_request(void) {
   static unsigned char *buffer;
   static size_t have;
+  uint32_t length = 0, id;
   if (!buffer && !(buffer = malloc(HEADER + MAX_FRAME))) _exit(1);
-  size_t want = HEADER;
-  if (have >= HEADER) {
-    uint32_t length;
-    memcpy(&length, buffer, 4);
-    if (length > MAX_FRAME) _exit(1);
-    want += length;
-  }
-  if (have < want) {
-    ssize_t n = read(CHANNEL, buffer + have, want - have);
-    if (n < 0 && errno == EINTR) return 1;
-    if (n <= 0) return 0;
-    have += (size_t)n;
-  }
+  if (have >= HEADER) memcpy(&length, buffer, 4);
+  ssize_t n = recv(CHANNEL, buffer + have, HEADER + length - have, MSG_DONTWAIT);
+  if (n < 0) return errno == EAGAIN ? 0 : errno == EINTR ? 1 : -1;
+  if (n == 0) return -1;
+  have += (size_t)n;
   if (have < HEADER) return 1;
-  uint32_t length, id;
   memcpy(&length, buffer, 4);
   memcpy(&id, buffer + 5, 4);
   if (length > MAX_FRAME) _exit(1);
@@ -391,6 +426,20 @@ static int read_request(void) {
   return 1;
 }
 
+static int read_requests(void) {
+  for (int i = 0; i < 64; i++) {
+    int result = read_request();
+    if (result <= 0) return result;
+  }
+  return 1;
+}
+
+void serve_nested(struct waiting given) {
+  nested = 1;
+  waiter = given;
+  serve_once();
+}
+
 void serve_once(void) {
   sigset_t set;
   sigemptyset(&set);
@@ -398,15 +447,18 @@ void serve_once(void) {
   sigprocmask(SIG_BLOCK, &set, NULL);
   signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   if (signals < 0) _exit(1);
-  send_frame(CHANNEL, 'R', 0, NULL, 0);
+  tell('R', 0, NULL, 0);
+  say();
   for (;;) {
     struct pollfd fds[] = {{CHANNEL, POLLIN, 0}, {signals, POLLIN, 0}, {program.out, POLLIN, 0}, {program.err, POLLIN, 0},
-                           {waiter.ready ? -1 : waiter.line, POLLIN, 0}};
+                           {waiter_ready ? -1 : waiter.line, POLLIN, 0}};
     if (poll(fds, 5, -1) < 0 && errno != EINTR) _exit(1);
     if (fds[2].revents && forward_once(program.out, 'O') < 0) { close(program.out); program.out = -1; }
     if (fds[3].revents && forward_once(program.err, 'E') < 0) { close(program.err); program.err = -1; }
     if (fds[4].revents) hear_waiter();
     if (fds[1].revents) reap();
-    if (fds[0].revents && !read_request()) _exit(0);
+    if (collection.asked && !program.pid) { collection.asked = 0; collect(collection.id, collection.request); free(collection.bytes); }
+    if (fds[0].revents && read_requests() < 0) _exit(0);
+    say();
   }
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define CHANNEL 3
 #define HEADER 9
@@ -24,6 +25,7 @@ char **get_strings(struct reader *r);
 size_t frame_head(unsigned char *head, char type, uint32_t id, uint32_t length);
 
 /* Blocking: for one-shot runs and for the workers that serve files. They end the process when the host is gone. */
+void send_bytes(int fd, const void *data, size_t length);
 void send_frame(int fd, char type, uint32_t id, const void *payload, uint32_t length);
 void complain(int fd, uint32_t id, const char *format, ...);
 int read_frame(int fd, unsigned char *buffer, char *type, uint32_t *id, struct reader *r);
@@ -36,6 +38,14 @@ void become_waiter(char **argv, char **env, const char *cwd, int in, int out, in
 
 /* guest-once.c: one program, then its files. Does not return. */
 void serve_once(void);
+/* The same for a run in a nest, which ends with NEXT_PLEASE; the program waits already, unless its pid is 0. Does not return. */
+struct waiting { pid_t pid; int out, err, line; };
+void serve_nested(struct waiting program);
+#define NEXT_PLEASE 10
+/* Makes the pipes and the line of a program that is started ahead, and forks; 0 in the child, where `program` is its side. */
+pid_t fork_waiting(struct waiting *program);
+/* guest-nest.c: the parent of runs in namespaces of their own. Does not return. */
+void open_nest(void);
 /* guest-programs.c: programs that outlive the connection that started them. Does not return. */
 void serve_programs(int listener);
 /* guest-files.c: one request about files, a watch, or a tunnel to a port, in a process of its own. Does not return. */

@@ -9,6 +9,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const native = process.argv.includes('--native');
+const strict = ['-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
 
 // What npm installs stays outside, but for what every call of the CLI needs: one small file each instead of two hundred.
 const vendored = ['commander', 'zod'];
@@ -83,13 +84,25 @@ function writeWhole(path, contents) {
 function compileNative() {
   const compiler = ['musl-gcc', 'cc', 'gcc'].find(available);
   if (!compiler) throw new Error('No C compiler found. Install one: sudo apt-get install -y gcc libc6-dev');
-  const flags = ['-O2', '-static', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
+  const flags = ['-O2', '-static', ...strict];
   for (const name of ['launch', 'guest']) {
     // Beside it first: a server that starts meanwhile finds the old program or the new one.
     const made = join(dist, 'native', name);
     execFileSync(compiler, [...flags, '-o', `${made}.${process.pid}`, ...sourcesOf(name)], { stdio: 'inherit' });
     renameSync(`${made}.${process.pid}`, made);
   }
+  compileNest();
+}
+
+/** Loaded into the interpreters of the host, so that it is linked against their library of C. */
+function compileNest() {
+  const compiler = ['cc', 'gcc'].find(available);
+  if (!compiler) throw new Error('No C compiler found. Install one: sudo apt-get install -y gcc libc6-dev');
+  const made = join(dist, 'native', 'warm', 'nest.so');
+  const flags = ['-O2', '-shared', '-fPIC', '-fvisibility=hidden', ...strict];
+  const sources = ['guest-frames.c', 'guest-once.c', 'guest-nest.c'].map((name) => join(root, 'native', name));
+  execFileSync(compiler, [...flags, '-o', `${made}.${process.pid}`, ...sources], { stdio: 'inherit' });
+  renameSync(`${made}.${process.pid}`, made);
 }
 
 /** launch.c; guest.c and its parts. */
@@ -102,7 +115,7 @@ function sourcesOf(name) {
 
 function stale() {
   const sources = readdirSync(join(root, 'native')).map((file) => statSync(join(root, 'native', file)).mtimeMs);
-  return ['launch', 'guest'].some((name) => {
+  return ['launch', 'guest', 'warm/nest.so'].some((name) => {
     const made = join(dist, 'native', name);
     return !existsSync(made) || statSync(made).mtimeMs < Math.max(...sources);
   });

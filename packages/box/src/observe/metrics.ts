@@ -54,6 +54,7 @@ export function createMetrics(readings: Readings): Metrics {
   gauge('skillbox_warm_wanted', 'Sandboxes that the demand of late asks for', () => readings.warm().wanted);
   gauge('skillbox_warm_memory_bytes', 'Memory that they hold', () => readings.warm().memoryBytes);
   gauge('skillbox_warm_served', 'Runs since the start that one of them served', () => readings.warm().served);
+  gauge('skillbox_warm_copied', 'Of those, by a copy of an interpreter that had started', () => readings.warm().copied);
   gauge('skillbox_warm_missed', 'Runs since the start that could have been served, had one been ready', () => readings.warm().missed);
   gauge('skillbox_egress_connections', 'Connections of sandboxes to the egress proxy', readings.egressConnections);
   gauge('skillbox_webhook_deliveries_pending', 'Deliveries that wait, of the webhooks this host delivers for', readings.webhooksPending);

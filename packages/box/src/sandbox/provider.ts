@@ -98,6 +98,8 @@ export interface WarmState {
   readonly pools: number;
   readonly memoryBytes: number;
   readonly served: number;
+  /** Of those, by a copy of an interpreter that had started. */
+  readonly copied: number;
   readonly missed: number;
 }
 

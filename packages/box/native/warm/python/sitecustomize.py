@@ -2,6 +2,8 @@
 
 It is imported while the interpreter starts, before anything of the skill. It leaves nothing behind: the path it came by,
 its name and its variables go, and the system's own sitecustomize is imported in its place.
+
+In a nest the interpreter that starts is a parent: it runs no job, each job begins as a copy of it.
 """
 
 
@@ -10,15 +12,50 @@ def wait():
     import sys
 
     here = os.path.dirname(__file__)
-    for name in filter(None, os.environ.get("SKILLBOX_PRELOAD", "").split(",")):
-        try:
-            __import__(name)
-        except Exception:
-            # The entrypoint imports it again and tells whoever reads its log.
-            pass
-
     line = 3
-    os.write(line, b"R")
+
+    def preload(names):
+        for name in filter(None, names.split(",")):
+            try:
+                __import__(name)
+            except Exception:
+                # The entrypoint imports it again and tells whoever reads its log.
+                pass
+
+    def settle():
+        """What is there before the job is left out of every collection, also the last one: it would take most of the end's time.
+
+        Modules are kept, so that what a job puts into them is let go at the end as ever; so is what they define, which need
+        not be taken apart. The job's own module is made anew, so that nothing of the job is left out.
+        """
+        before = set(sys.modules)
+        import gc
+
+        defined = (type, type(settle), type(len))
+        kept = [[module, *(value for value in vars(module).values() if isinstance(value, defined))] for module in sys.modules.values()]
+        kept.append(kept)
+        del kept
+        old = sys.modules["__main__"]
+        gc.freeze()
+        main = sys.modules["__main__"] = type(sys)("__main__")
+        vars(main).update(vars(old))
+        forget(before)
+
+    def forget(before):
+        for name in set(sys.modules) - before:
+            del sys.modules[name]
+
+    def copy():
+        """Returns once for each job, in a process of its own."""
+        before = set(sys.modules)
+        import ctypes
+
+        nest = ctypes.PyDLL(os.path.join(os.path.dirname(here), "nest.so"))
+        forget(before)
+        settle()
+        ctypes.pythonapi.PyOS_BeforeFork()
+        nest.nest_next()
+        ctypes.pythonapi.PyOS_AfterFork_Child()
 
     def read(count):
         parts = []
@@ -31,6 +68,13 @@ def wait():
             count -= len(part)
         return b"".join(parts)
 
+    preload(os.environ.get("SKILLBOX_PRELOAD", ""))
+    if os.environ.get("SKILLBOX_NEST"):
+        copy()
+    else:
+        settle()
+
+    os.write(line, b"R")
     job = read(int.from_bytes(read(4), "little"))
     os.close(line)
     os.environ.clear()

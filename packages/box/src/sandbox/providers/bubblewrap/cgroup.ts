@@ -33,6 +33,8 @@ export interface Cgroup {
   readonly joinFiles: readonly string[];
   limit(limits: CgroupLimits): void;
   readPeakMemory(): number;
+  /** From now on the peak counts anew; false where this kernel cannot do that. */
+  resetPeakMemory(): boolean;
   readOutOfMemoryKills(): number;
   readMemory(): number;
   /** Of what runs now; version 1 forgets who has ended. */
@@ -137,6 +139,8 @@ function unifiedGroup(paths: Map<Controller, string>): Cgroup {
       writeFileSync(join(path, 'cpu.max'), `${Math.round(cpu * 100_000)} 100000`);
     },
     readPeakMemory: () => Number(readIfPresent(join(path, 'memory.peak')) || 0),
+    // Written, it counts anew only for who wrote it and keeps the file open.
+    resetPeakMemory: () => false,
     readOutOfMemoryKills: () => field(readIfPresent(join(path, 'memory.events')), 'oom_kill'),
     readMemory: () => Number(readIfPresent(join(path, 'memory.current')) || 0),
     readCpuMs: () => Math.round(field(readIfPresent(join(path, 'cpu.stat')), 'usage_usec') / 1000),
@@ -163,6 +167,10 @@ function legacyGroup(paths: Map<Controller, string>): Cgroup {
       }
       if (pids) writeFileSync(join(pids, 'pids.max'), String(limits.processes));
       if (cpu) writeFileSync(join(cpu, 'cpu.cfs_quota_us'), String(Math.round(limits.cpu * 100_000)));
+    },
+    resetPeakMemory() {
+      if (memory) writeFileSync(join(memory, 'memory.max_usage_in_bytes'), '0');
+      return memory !== undefined;
     },
     readPeakMemory: () => Number(memory ? readIfPresent(join(memory, 'memory.max_usage_in_bytes')) || 0 : 0),
     readOutOfMemoryKills: () => (memory ? field(readIfPresent(join(memory, 'memory.oom_control')), 'oom_kill') : 0),

@@ -5,6 +5,7 @@ import { channelFolder } from '../../egress/environment.ts';
 import { bundleFile } from '../../egress/trust.ts';
 import type { LivingLimits } from '../../living.ts';
 import type { RunLimits } from '../../provider.ts';
+import type { NestSettings } from '../guest/channel.ts';
 
 /** Inside: the guest's own path, the only thing of ours in the root. */
 const guestPath = '/.skillbox/guest';
@@ -28,6 +29,8 @@ export interface HostPaths {
   readonly guest: string;
   readonly etc: string;
   readonly filter: string;
+  /** Of the parent of runs that are cloned: wider by what it needs to make their namespaces; each of them sets the other one. */
+  readonly nestFilter: string;
   /** More read-only folders: interpreters outside /usr, what the manifest names. */
   readonly extra: readonly string[];
 }
@@ -62,6 +65,35 @@ export function launchOrders(input: OrderInput): Buffer {
     ...['exec', ...bubblewrapArguments(paths, [...skillMounts, ...dependencyMounts(dependencies)])],
   ];
   return encodeOrders(words);
+}
+
+/** The sandbox around runs that are cloned one after the other. Nothing in it can be written; each run has a work area of its own. */
+export function nestOrders(input: OrderInput): Buffer {
+  const { dependencies, ids, uid, paths, skillFolder } = input;
+  return encodeOrders([
+    ...['parent', String(process.pid)],
+    ...namespaceWords(ids),
+    ...(ids.kind === 'self' ? [] : ['ids', String(uid), String(uid)]),
+    ...['seccomp', paths.nestFilter],
+    ...['bind', paths.guest, 'guest', 'bind', paths.etc, 'etc', 'bind', skillFolder, 'skill'],
+    ...(dependencies ? ['bind', dependencies.folder, 'dependencies'] : []),
+    ...['stage', '65536', '64'],
+    ...rlimitWords(input),
+    ...['exec', ...bubblewrapArguments(paths, [...nestMounts, ...dependencyMounts(dependencies)], 'nest')],
+  ]);
+}
+
+/** What a nest gives to every run in it. */
+export function nestSettings({ dependencies, limits }: Pick<OrderInput, 'dependencies' | 'limits'>, filter: Buffer): NestSettings {
+  const hidden = hiddenProc();
+  return {
+    bytes: limits.diskBytes,
+    inodes: inodesFor(limits.diskBytes),
+    shown: ['/sandbox/scripts', ...(dependencies ? [dependencies.at] : [])],
+    hiddenFiles: hidden.filter((path) => !lstatSync(path).isDirectory()),
+    hiddenFolders: hidden.filter((path) => lstatSync(path).isDirectory()),
+    filter,
+  };
 }
 
 export interface LivingOrderInput {
@@ -124,6 +156,10 @@ const skillMounts = [
   `${stage}/skill`,
   '/sandbox/scripts',
 ];
+const nestMounts = [
+  ...['--dir', '/tmp', '--dir', '/sandbox', '--ro-bind', `${stage}/skill`, '/sandbox/scripts'],
+  ...['--ro-bind', '/dev/null', '/sandbox/.hidden/file', '--tmpfs', '/sandbox/.hidden/folder', '--remount-ro', '/sandbox/.hidden/folder'],
+];
 const dependencyMounts = (dependencies: OrderInput['dependencies']): string[] =>
   dependencies ? ['--ro-bind', `${stage}/dependencies`, dependencies.at] : [];
 const homeMounts = ['--bind', `${stage}/tmp`, '/tmp', '--bind', `${stage}/home`, '/home/user'];
@@ -155,10 +191,13 @@ function encodeOrders(words: readonly string[]): Buffer {
 export function bubblewrapArguments(
   { bwrap, extra }: Pick<HostPaths, 'bwrap' | 'extra'>,
   mounts: readonly string[] = skillMounts,
+  kind: 'run' | 'nest' = 'run',
 ): string[] {
+  const isRun = kind === 'run';
   return [
     bwrap,
-    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup', '--disable-userns'],
+    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup'],
+    ...(isRun ? ['--disable-userns'] : []),
     ...[
       '--uid',
       '65534',
@@ -177,11 +216,12 @@ export function bubblewrapArguments(
     ...hiddenFolders(extra),
     ...extra.flatMap((path) => ['--ro-bind', path, path]),
     ...['--ro-bind', `${stage}/etc`, '/etc', ...alternatives()],
-    ...['--proc', '/proc', ...maskedProc(), '--remount-ro', '/proc'],
-    ...['--dev', '/dev', '--bind', `${stage}/shm`, '/dev/shm', '--remount-ro', '/dev'],
+    // Those who are cloned in a nest get a /proc of their own, which the kernel gives only to who sees a whole one.
+    ...['--proc', '/proc', ...(isRun ? [...maskedProc(), '--remount-ro', '/proc'] : [])],
+    ...['--dev', '/dev', ...(isRun ? ['--bind', `${stage}/shm`, '/dev/shm'] : []), '--remount-ro', '/dev'],
     ...mounts,
     ...['--ro-bind', `${stage}/guest`, guestPath],
-    ...['--seccomp', seccompFd, '--remount-ro', '/', '--chdir', '/', '--', guestPath],
+    ...['--seccomp', seccompFd, '--remount-ro', '/', '--chdir', '/', '--', guestPath, ...(isRun ? [] : ['--nest'])],
   ];
 }
 
@@ -238,9 +278,10 @@ const alternatives = (): string[] => (existsSync('/etc/alternatives') ? ['--ro-b
 const proc = ['acpi', 'asound', 'cmdline', 'config.gz', 'interrupts', 'iomem', 'ioports', 'kallsyms', 'key-users', 'keys', 'latency_stats'];
 const procMore = ['modules', 'sched_debug', 'scsi', 'slabinfo', 'timer_list', 'timer_stats', 'vmallocinfo', 'zoneinfo'];
 
+const hiddenProc = (): string[] => [...proc, ...procMore].map((name) => `/proc/${name}`).filter((path) => existsSync(path));
+
 function maskedProc(): string[] {
-  return [...proc, ...procMore]
-    .map((name) => `/proc/${name}`)
-    .filter((path) => existsSync(path))
-    .flatMap((path) => (lstatSync(path).isDirectory() ? ['--tmpfs', path, '--remount-ro', path] : ['--ro-bind', '/dev/null', path]));
+  return hiddenProc().flatMap((path) =>
+    lstatSync(path).isDirectory() ? ['--tmpfs', path, '--remount-ro', path] : ['--ro-bind', '/dev/null', path],
+  );
 }

@@ -17,8 +17,14 @@ const etcFiles: Record<string, string> = {
   hostname: 'sandbox\n',
 };
 
+export interface ProviderFiles {
+  readonly etc: string;
+  readonly filter: string;
+  readonly nestFilter: string;
+}
+
 /** Written anew at every start, so that an edited or outdated copy cannot stay. */
-export function writeProviderFiles(runFolder: string, architecture: Architecture): { etc: string; filter: string } {
+export function writeProviderFiles(runFolder: string, architecture: Architecture): ProviderFiles {
   const etc = join(runFolder, 'etc');
   for (const name of ['alternatives', 'ssl/certs', 'pki/tls/certs', 'pki/ca-trust/extracted'])
     mkdirSync(join(etc, name), { recursive: true, mode: 0o755 });
@@ -29,7 +35,9 @@ export function writeProviderFiles(runFolder: string, architecture: Architecture
   cpSync(nativeProgram('warm'), join(etc, 'skillbox'), { recursive: true });
   const filter = join(runFolder, 'seccomp.bpf');
   writeFileSync(filter, seccompFilter(architecture), { mode: 0o600 });
-  return { etc, filter };
+  const nestFilter = join(runFolder, 'seccomp-nest.bpf');
+  writeFileSync(nestFilter, seccompFilter(architecture, 'nest'), { mode: 0o600 });
+  return { etc, filter, nestFilter };
 }
 
 /** The compiled launcher and guest, which the build puts beside the bundle. */

@@ -6,6 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
 import { BoxError } from '@skillbox/protocol';
+import type { OneShot } from '../guest/run-once.ts';
 import type { Cgroup, Cgroups } from './cgroup.ts';
 
 export interface Launched {
@@ -180,6 +181,18 @@ async function removeGroup(cgroup: Cgroup, trouble: (what: string) => void): Pro
   }
   return false;
 }
+
+/** What a run sees of it. */
+export const oneShotIn = ({ channel, cgroup, diagnostics, ended, process: launcher }: Launched): OneShot => ({
+  channel,
+  kill: () => void launcher.kill('SIGKILL'),
+  ranOutOfMemory: () => cgroup.readOutOfMemoryKills() > 0,
+  peakMemory: () => cgroup.readPeakMemory(),
+  async gone() {
+    await ended;
+    return { said: diagnostics(), killed: launcher.signalCode !== null };
+  },
+});
 
 /** false when it was not there any more. */
 function forget<T>(list: T[], item: T): boolean {

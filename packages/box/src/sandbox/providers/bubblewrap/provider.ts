@@ -8,18 +8,20 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { BoxError, type Language } from '@skillbox/protocol';
 import type { LivingProvider } from '../../living.ts';
-import type { Provider, ProviderReport, RunLimits, RunRequest, WarmRecipe } from '../../provider.ts';
-import { LostBeforeStart, type OneShot, prepare, runOnce, runStanding, type Standing, type Waiter } from '../guest/run-once.ts';
+import type { Provider, ProviderReport, RunLimits, RunRequest } from '../../provider.ts';
+import { LostBeforeStart, runOnce, runStanding } from '../guest/run-once.ts';
+import { seccompFilter } from '../guest/seccomp.ts';
 import type { Architecture } from '../guest/syscalls.ts';
 import { openCgroups } from './cgroup.ts';
-import { type HostPaths, type IdMode, launchOrders } from './command.ts';
+import { type HostPaths, type IdMode, launchOrders, nestOrders } from './command.ts';
 import { nativeProgram, writeProviderFiles } from './files.ts';
 import { findInterpreters } from './interpreters.ts';
-import { createLaunchers, type Launched } from './launcher.ts';
+import { createLaunchers, type Launched, oneShotIn } from './launcher.ts';
 import { isUsable, layerStates } from './layers.ts';
 import { createLiving } from './living.ts';
+import { createNests, type Nest } from './nest.ts';
 import { claimUids } from './uids.ts';
-import { createWarmPools, type Ready } from './warm.ts';
+import { createWarmPools } from './warm.ts';
 
 export interface BubblewrapOptions {
   /** Folder of ours for the filter and the small /etc; made when missing. */
@@ -68,6 +70,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     guest: nativeProgram('guest'),
     etc: files?.etc ?? '',
     filter: files?.filter ?? '',
+    nestFilter: files?.nestFilter ?? '',
     extra: [...new Set([...Object.values(interpreters).flatMap(({ mount }) => mount ?? []), ...options.paths])],
   };
   await cgroups.sweep();
@@ -90,7 +93,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   };
 
   /** A launcher with its orders and a uid of its own; disposing of it gives the uid back. */
-  const open = ({ dependencies, limits, skillFolder }: Shape) => {
+  const open = ({ dependencies, limits, skillFolder }: Shape, kind: 'run' | 'nest' = 'run') => {
     const uid = uids.take();
     let launched: Launched | undefined;
     // A uid whose processes would not die is never given to another sandbox.
@@ -102,11 +105,12 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     try {
       launched = launchers.take();
       const { memoryBytes, processes, cpu } = limits;
-      // Three more: the launcher and bubblewrap, which wait outside, and the guest.
-      launched.cgroup.limit({ memoryBytes, processes: processes + 3, cpu });
+      // Three more: the launcher and bubblewrap, which wait outside, and the guest; in a nest its parent is the fourth.
+      launched.cgroup.limit({ memoryBytes, processes: processes + (kind === 'nest' ? 4 : 3), cpu });
       const cgroup = { memory: cgroups.available.has('memory'), pids: cgroups.available.has('pids') };
       const shape = { skillFolder, limits, ...(dependencies && { dependencies }) };
-      launched.channel.write(launchOrders({ ids, uid, paths, cgroup, ...shape }));
+      const orders = kind === 'nest' ? nestOrders : launchOrders;
+      launched.channel.write(orders({ ids, uid, paths, cgroup, ...shape }));
       return { launched, dispose };
     } catch (error) {
       void dispose();
@@ -115,41 +119,53 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   };
 
   let running = 0;
-  const pools = createWarmPools<Ready & { readonly standing: Standing }>({
+  const pools = createWarmPools<Nest>({
     budgetBytes: options.warmMemory,
     idleMs: options.warmIdleMs,
     running: () => running,
     onTrouble: options.onWarning,
   });
-  /** From what all runs with this recipe share; nothing of a job is kept. */
-  const makeReady = async (shape: Shape & Pick<RunRequest, 'argv'>, recipe: WarmRecipe) => {
-    const { launched, dispose } = open(shape);
-    try {
-      const standing = await prepare(oneShot(launched), waiterOf(shape.argv, recipe));
-      return { standing, ended: launched.ended, readMemory: () => launched.cgroup.readMemory(), dispose };
-    } catch (error) {
-      await dispose();
-      throw error;
-    }
-  };
+  const nests = createNests({
+    open: (shape) => open(shape, 'nest'),
+    filter: architectureKnown ? seccompFilter(architecture) : Buffer.alloc(0),
+    onWarning: options.onWarning,
+  });
 
   const runIn = async (request: RunRequest) => {
     const { argv, dependencies, limits, skillFolder, warm } = request;
     const shape = { argv, limits, skillFolder, ...(dependencies && { dependencies }) };
-    const ready = warm && pools.take(warm.key, () => makeReady(shape, warm));
-    let made: ReturnType<typeof open> | undefined;
     running += 1;
     try {
-      if (ready) return await runStanding(ready.standing, request);
-      made = open(request);
-      return await runOnce(oneShot(made.launched), request);
+      // From what all runs with this recipe share; nothing of a job is kept.
+      const nest = warm && (await pools.take(warm.key, (copies) => nests.make(shape, warm, copies)));
+      return await (nest ? runInNest(nest, request) : runAlone(request));
     } catch (error) {
       if (error instanceof BoxError) throw error;
       throw new BoxError('sandbox_failed', `The sandbox could not be prepared: ${(error as Error).message}`, { cause: error });
     } finally {
       running -= 1;
-      // The answer does not wait for the tear-down; the uid rests until it is done.
-      void (ready ?? made)?.dispose();
+    }
+  };
+
+  const runInNest = async (nest: Nest, request: RunRequest) => {
+    let inOrder = false;
+    try {
+      const result = await runStanding(nest.standing, request);
+      inOrder = result.end === 'exited' && !result.outOfMemory;
+      return result;
+    } finally {
+      // The answer waits neither for the tear-down nor for what makes it ready again.
+      pools.giveBack(nest, inOrder);
+    }
+  };
+
+  const runAlone = async (request: RunRequest) => {
+    const { launched, dispose } = open(request);
+    try {
+      return await runOnce(oneShotIn(launched), request);
+    } finally {
+      // The uid rests until the tear-down is done.
+      void dispose();
     }
   };
 
@@ -203,27 +219,6 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     },
   };
 }
-
-/** How an interpreter is held until its job comes. Bash starts so quickly that only its sandbox is made ahead. */
-function waiterOf(argv: readonly string[], { env, lang, preload }: WarmRecipe): Waiter | undefined {
-  if (lang === 'bash') return undefined;
-  if (lang === 'node') return { argv, env: { ...env, NODE_OPTIONS: `--require ${warmFolder}/node.cjs` } };
-  const path = [`${warmFolder}/python`, env.PYTHONPATH].filter(Boolean).join(':');
-  return { argv, env: { ...env, PYTHONPATH: path, SKILLBOX_PRELOAD: preload.join(',') } };
-}
-
-const warmFolder = '/etc/skillbox';
-
-const oneShot = ({ channel, cgroup, diagnostics, ended, process: launcher }: Launched): OneShot => ({
-  channel,
-  kill: () => void launcher.kill('SIGKILL'),
-  ranOutOfMemory: () => cgroup.readOutOfMemoryKills() > 0,
-  peakMemory: () => cgroup.readPeakMemory(),
-  async gone() {
-    await ended;
-    return { said: diagnostics(), killed: launcher.signalCode !== null };
-  },
-});
 
 /** Runs the smallest thing there is, so that what the host refuses shows at start and not in the first execution. */
 async function trial(run: (request: RunRequest) => Promise<unknown>, skillFolder: string): Promise<string | undefined> {

@@ -1,16 +1,20 @@
 /**
- * Sandboxes that stand ready, each for one job, for what is run often. They are filled off the request's path, sized by recent
- * demand within a budget of memory, and let go when nobody asks any more.
+ * Sandboxes that stand ready for what is run often. Each serves one run at a time and is then made anew for the next, off the
+ * request's path. Pools are sized by recent demand within a budget of memory, and let go when nobody asks any more.
  */
 
 import { availableParallelism } from 'node:os';
 import type { WarmState } from '../../provider.ts';
 
-/** A sandbox made ready; whoever takes it disposes of it. */
+/** A sandbox that is ready for a run; whoever takes it gives it back. */
 export interface Ready {
+  /** Whether its runs begin as copies of an interpreter that has started, and not with one of their own. */
+  readonly copies: boolean;
   /** Resolves when it has ended by itself. */
   readonly ended: Promise<void>;
   readMemory(): number;
+  /** Ready for the next run: nothing of the last one is left. Rejects when that cannot be. */
+  renew(): Promise<void>;
   dispose(): Promise<boolean>;
 }
 
@@ -18,49 +22,78 @@ export interface WarmOptions {
   /** Memory that all of them may hold together; 0 keeps none. */
   readonly budgetBytes: number;
   readonly idleMs: number;
-  /** Runs under way: while they need every core, nothing is made ahead. */
+  /** Runs under way: while they need every core, a new one can wait a moment. */
   running(): number;
   onTrouble(message: string): void;
 }
 
 export interface WarmPools<T extends Ready> {
-  /** One that stands ready, or none. Either way the demand is noted and the pool filled up by and by. */
-  take(key: string, make: () => Promise<T>): T | undefined;
+  /** One that stands ready, or will in a moment, or none. Either way the demand is noted and the pool filled up by and by. */
+  take(key: string, make: Make<T>): Promise<T | undefined>;
+  /** After its run. Only one that ended in order serves again. */
+  giveBack(sandbox: T, inOrder: boolean): void;
   readonly state: WarmState;
   close(): Promise<void>;
 }
 
+/** `copies`: many are wanted one after the other, so that copies of a started interpreter are worth it. */
+export type Make<T> = (copies: boolean) => Promise<T>;
+
+interface Entry<T> {
+  readonly sandbox: T;
+  readonly pool: Pool<T>;
+  readonly memoryBytes: number;
+  runs: number;
+  takenAt: number;
+}
+
 interface Pool<T> {
-  readonly ready: { readonly sandbox: T; readonly memoryBytes: number }[];
-  make: () => Promise<T>;
+  make: Make<T>;
+  /** Ready, serving or being renewed. */
+  readonly all: Set<Entry<T>>;
+  readonly ready: Entry<T>[];
+  /** Runs that wait for the next one. */
+  readonly waiting: ((entry: Entry<T> | undefined) => void)[];
   lastUse: number;
   /** Smoothed time between uses. */
   gapMs: number;
   /** Smoothed time that making one takes. */
   makeMs: number;
+  /** Smoothed time from a use until it is ready again. */
+  cycleMs: number;
   making: number;
+  /** Until one that was to be made of copies was not: not every language and host allows it. */
+  canCopy: boolean;
   /** Not before then, after one could not be made. */
   restUntil: number;
   failures: number;
 }
 
-const mostPerPool = 8;
 const sweepEveryMs = 5000;
-const busyPauseMs = 5;
+const fillAfterMs = 5;
 /** Starting a process holds up the server for milliseconds: it waits for a moment without runs, but not for ever. */
 const patienceMs = 50;
 const firstGapMs = 10_000;
 const longestRestMs = 60_000;
+/** Then its place is taken by one with another memory layout and another seed for hashes. */
+const mostRuns = 500;
+/** Runs that follow each other closer than this are a sustained load. */
+const sustainedGapMs = 100;
+/** A run that takes longer than this is not worth waiting for: a sandbox of its own is quicker. */
+const longestCycleMs = 500;
 
 export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running, onTrouble }: WarmOptions): WarmPools<T> {
   const cores = availableParallelism();
+  const mostPerPool = Math.max(8, cores * 2);
   const pools = new Map<string, Pool<T>>();
+  const entries = new Map<T, Entry<T>>();
   const departures = new Set<Promise<unknown>>();
   const arrivals = new Set<Promise<unknown>>();
   let memoryBytes = 0;
   let making = 0;
   let served = 0;
   let missed = 0;
+  let copied = 0;
   let closed = false;
   let filling: NodeJS.Timeout | undefined;
 
@@ -68,10 +101,26 @@ export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running,
     set.add(work);
     void work.finally(() => set.delete(work));
   };
-  const letGo = (sandbox: T): void => track(departures, sandbox.dispose());
 
-  /** Enough for what comes while the next one is made, and one more. */
-  const wanted = (pool: Pool<T>): number => Math.min(mostPerPool, 1 + Math.ceil((pool.makeMs * 1.5) / pool.gapMs));
+  const letGo = (entry: Entry<T>): void => {
+    const { pool, sandbox } = entry;
+    if (!pool.all.delete(entry)) return;
+    const index = pool.ready.indexOf(entry);
+    if (index >= 0) pool.ready.splice(index, 1);
+    entries.delete(sandbox);
+    memoryBytes -= entry.memoryBytes;
+    track(departures, sandbox.dispose());
+  };
+
+  const gapOf = (pool: Pool<T>): number => Math.max(pool.gapMs, Date.now() - pool.lastUse);
+  const wantsCopies = (pool: Pool<T>): boolean => pool.canCopy && gapOf(pool) < sustainedGapMs;
+  /** Enough for what comes while one serves and is renewed, and one more. */
+  const wanted = (pool: Pool<T>): number => Math.min(mostPerPool, 1 + Math.ceil((pool.cycleMs * 1.5) / gapOf(pool)));
+  const lackOf = (pool: Pool<T>): number => {
+    const lack = wanted(pool) - pool.all.size - pool.making;
+    const wrongKind = pool.making === 0 && wantsCopies(pool) && ![...pool.all].some(({ sandbox }) => sandbox.copies);
+    return Math.max(lack, wrongKind ? 1 : 0);
+  };
 
   /** The pool that lacks most, of those that may be filled now. */
   const neediest = (): Pool<T> | undefined => {
@@ -79,7 +128,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running,
     let best: Pool<T> | undefined;
     let most = 0;
     for (const pool of pools.values()) {
-      const lack = wanted(pool) - pool.ready.length - pool.making;
+      const lack = lackOf(pool);
       if (lack > most && now >= pool.restUntil) {
         best = pool;
         most = lack;
@@ -91,17 +140,15 @@ export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running,
   /** Those of the pool that was used longest ago go first. */
   const makeRoom = (): void => {
     const oldest = [...pools.values()].sort((one, other) => one.lastUse - other.lastUse);
-    for (const pool of oldest) {
-      while (memoryBytes > budgetBytes && pool.ready.length > 0) drop(pool);
-      if (memoryBytes <= budgetBytes) return;
+    for (const { ready } of oldest) {
+      for (let entry = ready[0]; entry && memoryBytes > budgetBytes; entry = ready[0]) letGo(entry);
     }
   };
 
-  const drop = (pool: Pool<T>): void => {
-    const gone = pool.ready.shift();
-    if (!gone) return;
-    memoryBytes -= gone.memoryBytes;
-    letGo(gone.sandbox);
+  const offer = (entry: Entry<T>): void => {
+    const next = entry.pool.waiting.shift();
+    if (next) next(entry);
+    else entry.pool.ready.push(entry);
   };
 
   const makeOne = async (pool: Pool<T>): Promise<void> => {
@@ -109,25 +156,25 @@ export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running,
     making += 1;
     const started = performance.now();
     try {
-      const sandbox = await pool.make();
+      const copies = wantsCopies(pool);
+      const sandbox = await pool.make(copies);
+      if (copies && !sandbox.copies) pool.canCopy = false;
       pool.makeMs = pool.makeMs * 0.7 + (performance.now() - started) * 0.3;
       pool.failures = 0;
+      const entry: Entry<T> = { sandbox, pool, memoryBytes: sandbox.readMemory(), runs: 0, takenAt: 0 };
+      pool.all.add(entry);
+      entries.set(sandbox, entry);
+      memoryBytes += entry.memoryBytes;
+      // Killed from outside while it stood ready; one that serves is given back.
+      void sandbox.ended.then(() => {
+        if (pool.ready.includes(entry)) letGo(entry);
+      });
       if (closed) {
-        letGo(sandbox);
+        letGo(entry);
         return;
       }
-      const entry = { sandbox, memoryBytes: sandbox.readMemory() };
-      pool.ready.push(entry);
-      memoryBytes += entry.memoryBytes;
+      offer(entry);
       makeRoom();
-      void sandbox.ended.then(() => {
-        const index = pool.ready.indexOf(entry);
-        if (index < 0) return;
-        // Killed from outside while it stood ready.
-        pool.ready.splice(index, 1);
-        memoryBytes -= entry.memoryBytes;
-        letGo(sandbox);
-      });
     } catch (error) {
       pool.failures += 1;
       pool.restUntil = Date.now() + Math.min(longestRestMs, 500 * 2 ** pool.failures);
@@ -142,66 +189,126 @@ export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running,
   const fill = (): void => {
     if (closed || filling) return;
     const since = performance.now();
-    const mayStart = (): boolean => running() === 0 || (running() < cores && performance.now() - since > patienceMs);
     const later = (): void => {
       filling = undefined;
       while (!closed && making < Math.max(1, Math.floor(cores / 2))) {
         const pool = neediest();
         if (!pool) return;
-        // Whoever runs now comes first: a sandbox made ahead takes a core for longer than it saves.
-        if (!mayStart()) {
-          filling = setTimeout(later, busyPauseMs);
+        if (running() > 0 && performance.now() - since < patienceMs) {
+          filling = setTimeout(later, fillAfterMs);
           return;
         }
         track(arrivals, makeOne(pool));
       }
     };
-    filling = setTimeout(later, busyPauseMs);
+    filling = setTimeout(later, fillAfterMs);
+  };
+
+  const renew = async (entry: Entry<T>): Promise<void> => {
+    const { pool } = entry;
+    try {
+      await entry.sandbox.renew();
+      pool.cycleMs = pool.cycleMs * 0.8 + (performance.now() - entry.takenAt) * 0.2;
+      const surplus = pool.all.size > wanted(pool) + 1;
+      if (closed || surplus) letGo(entry);
+      else offer(entry);
+    } catch (error) {
+      letGo(entry);
+      if (!closed) onTrouble(`a sandbox could not be made ready again: ${(error as Error).message}`);
+    }
+    fill();
+  };
+
+  const hasOutlived = ({ pool, runs, sandbox }: Entry<T>): boolean => {
+    const hasOther = [...pool.all].some((other) => other.sandbox.copies === wantsCopies(pool));
+    return runs >= mostRuns || (sandbox.copies !== wantsCopies(pool) && hasOther);
+  };
+
+  /** Until one is free, if that is soon. */
+  const waitFor = (pool: Pool<T>): Promise<Entry<T> | undefined> | undefined => {
+    const soon = pool.cycleMs < longestCycleMs && pool.waiting.length < pool.all.size;
+    if (!soon) return undefined;
+    return new Promise((resolve) => {
+      const settle = (entry: Entry<T> | undefined): void => {
+        clearTimeout(timer);
+        resolve(entry);
+      };
+      const timer = setTimeout(() => {
+        pool.waiting.splice(pool.waiting.indexOf(settle), 1);
+        resolve(undefined);
+      }, 2 * Math.max(pool.makeMs, pool.cycleMs));
+      pool.waiting.push(settle);
+    });
   };
 
   const sweep = setInterval(() => {
     const now = Date.now();
     for (const [key, pool] of pools) {
-      if (now - pool.lastUse < idleMs) continue;
-      while (pool.ready.length > 0) drop(pool);
-      if (pool.making === 0) pools.delete(key);
+      const idle = now - pool.lastUse >= idleMs;
+      const surplus = idle ? pool.ready.length : pool.all.size - wanted(pool);
+      for (const entry of pool.ready.slice(0, Math.max(0, surplus))) letGo(entry);
+      if (idle && pool.making === 0 && pool.all.size === 0) pools.delete(key);
     }
     fill();
   }, sweepEveryMs);
   sweep.unref();
 
   return {
-    take(key, make) {
+    async take(key, make) {
       if (budgetBytes === 0 || closed) return undefined;
       const now = Date.now();
       let pool = pools.get(key);
       if (pool) pool.gapMs = Math.max(1, pool.gapMs * 0.7 + Math.min(now - pool.lastUse, firstGapMs) * 0.3);
       else {
-        pool = { ready: [], make, lastUse: now, gapMs: firstGapMs, makeMs: 100, making: 0, restUntil: 0, failures: 0 };
+        pool = { ...emptyPool(), make, lastUse: now };
         pools.set(key, pool);
       }
       pool.make = make;
       pool.lastUse = now;
-      const entry = pool.ready.shift();
-      if (entry) {
-        memoryBytes -= entry.memoryBytes;
-        served += 1;
-      } else missed += 1;
       fill();
-      return entry?.sandbox;
+      const entry = pool.ready.pop() ?? (await waitFor(pool));
+      if (!entry) {
+        missed += 1;
+        return undefined;
+      }
+      served += 1;
+      if (entry.sandbox.copies) copied += 1;
+      entry.runs += 1;
+      entry.takenAt = performance.now();
+      return entry.sandbox;
+    },
+    giveBack(sandbox, inOrder) {
+      const entry = entries.get(sandbox);
+      if (!entry) return;
+      if (inOrder && !closed && !hasOutlived(entry)) track(arrivals, renew(entry));
+      else letGo(entry);
+      fill();
     },
     get state() {
       const all = [...pools.values()];
       const ready = all.reduce((sum, pool) => sum + pool.ready.length, 0);
-      return { ready, wanted: all.reduce((sum, pool) => sum + wanted(pool), 0), pools: pools.size, memoryBytes, served, missed };
+      return { ready, wanted: all.reduce((sum, pool) => sum + wanted(pool), 0), pools: pools.size, memoryBytes, served, copied, missed };
     },
     async close() {
       closed = true;
       clearInterval(sweep);
       clearTimeout(filling);
       await Promise.all(arrivals);
-      for (const pool of pools.values()) while (pool.ready.length > 0) drop(pool);
+      for (const entry of [...entries.values()]) letGo(entry);
       await Promise.all(departures);
     },
   };
 }
+
+const emptyPool = () => ({
+  all: new Set<never>(),
+  ready: [],
+  waiting: [],
+  gapMs: firstGapMs,
+  makeMs: 100,
+  cycleMs: 30,
+  making: 0,
+  canCopy: true,
+  restUntil: 0,
+  failures: 0,
+});

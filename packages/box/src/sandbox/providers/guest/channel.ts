@@ -24,22 +24,84 @@ export function encodeFrame(type: string, payload: Buffer, id = 1): Buffer {
   return Buffer.concat([head, payload]);
 }
 
-/** Frames of the socket, until it ends. The socket is paused while the consumer is busy. */
-export async function* readFrames(socket: Duplex): AsyncGenerator<Frame> {
+/** Frames of a socket until it ends. A loop that is left destroys the socket; `next` alone leaves what follows to the next reader. */
+export interface Frames extends AsyncIterableIterator<Frame> {
+  /** Rejects when the socket broke or the peer breaks the rules. */
+  next(): Promise<IteratorResult<Frame, undefined>>;
+}
+
+/** The socket is paused while this much waits for the consumer. */
+const mostWaiting = 512 * 1024;
+
+export function readFrames(socket: Duplex): Frames {
+  const ready: Frame[] = [];
   let pending: Buffer = Buffer.alloc(0);
-  for await (const chunk of socket as AsyncIterable<Buffer>) {
+  let waitingBytes = 0;
+  let failure: Error | undefined;
+  let ended = false;
+  let wake: (() => void) | undefined;
+
+  const settle = (): void => {
+    wake?.();
+    wake = undefined;
+  };
+  const take = (chunk: Buffer): void => {
     pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
     let at = 0;
     while (pending.length - at >= headerBytes) {
       const length = pending.readUInt32LE(at);
-      if (length > maxIncoming) throw new ProtocolViolation(`a frame of ${length} bytes`);
+      if (length > maxIncoming) {
+        fail(new ProtocolViolation(`a frame of ${length} bytes`));
+        return;
+      }
       if (pending.length - at < headerBytes + length) break;
       const type = String.fromCharCode(pending.readUInt8(at + 4));
-      yield { type, id: pending.readUInt32LE(at + 5), payload: pending.subarray(at + headerBytes, at + headerBytes + length) };
+      ready.push({ type, id: pending.readUInt32LE(at + 5), payload: pending.subarray(at + headerBytes, at + headerBytes + length) });
+      waitingBytes += headerBytes + length;
       at += headerBytes + length;
     }
     pending = pending.subarray(at);
-  }
+    if (waitingBytes > mostWaiting) socket.pause();
+    if (ready.length > 0) settle();
+  };
+  const fail = (error: Error): void => {
+    failure ??= error;
+    socket.destroy();
+    settle();
+  };
+  const end = (): void => {
+    ended = true;
+    settle();
+  };
+  socket.on('data', take);
+  socket.on('error', fail);
+  socket.on('end', end);
+  socket.on('close', end);
+
+  return {
+    async next() {
+      for (;;) {
+        const frame = ready.shift();
+        if (frame) {
+          waitingBytes -= headerBytes + frame.payload.length;
+          if (waitingBytes <= mostWaiting / 2 && socket.isPaused()) socket.resume();
+          return { done: false, value: frame };
+        }
+        if (failure) throw failure;
+        if (ended) return { done: true, value: undefined };
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    async return() {
+      socket.destroy();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 /** Makes a file of any length: one frame that creates it, more that append. */
@@ -63,6 +125,26 @@ export function prepareFrame(argv: readonly string[], env: Readonly<Record<strin
 
 export function jobFrame(env: Readonly<Record<string, string>>, logCap: number): Buffer {
   return encodeFrame('G', Buffer.concat([uint64(logCap), strings(variables(env))]));
+}
+
+export interface NestSettings {
+  readonly bytes: number;
+  readonly inodes: number;
+  /** Paths below /sandbox that every run sees read-only. */
+  readonly shown: readonly string[];
+  readonly hiddenFiles: readonly string[];
+  readonly hiddenFolders: readonly string[];
+  readonly filter: Buffer;
+}
+
+/** The nest becomes an interpreter, which clones its runs from itself. */
+export function becomeFrame(argv: readonly string[], env: Readonly<Record<string, string>>, cwd: string): Buffer {
+  return encodeFrame('B', Buffer.concat([strings(argv), strings(variables(env)), Buffer.from(`${cwd}\0`)]));
+}
+
+export function nestFrame({ bytes, inodes, shown, hiddenFiles, hiddenFolders, filter }: NestSettings): Buffer {
+  const lists = [shown, hiddenFiles, hiddenFolders].map(strings);
+  return encodeFrame('N', Buffer.concat([uint64(bytes), uint64(inodes), ...lists, filter]));
 }
 
 export function killFrame(signal: number): Buffer {

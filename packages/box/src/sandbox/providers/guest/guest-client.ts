@@ -5,7 +5,7 @@ import { constants } from 'node:os';
 import { type Duplex, Readable } from 'node:stream';
 import { BoxError } from '@skillbox/protocol';
 import type { EntryKind, FileEntry, Program, ProgramEvent, ProgramInfo, ProgramSpec, SandboxFiles, WatchEvent } from '../../living.ts';
-import { encodeFrame, type Frame, ProtocolViolation, readFrames } from './channel.ts';
+import { encodeFrame, type Frame, type Frames, ProtocolViolation, readFrames } from './channel.ts';
 
 /** What a sandbox may make the host hold for one listing. */
 const maxEntries = 100_000;
@@ -94,7 +94,7 @@ export function createGuestClient(open: () => Promise<Duplex>): GuestClient {
 
 type Ask = (type: string, payload: Buffer, id?: number) => Promise<Frame[]>;
 
-function createProgram(id: number, pid: number, socket: Duplex, frames: AsyncGenerator<Frame>, ask: Ask): Program {
+function createProgram(id: number, pid: number, socket: Duplex, frames: Frames, ask: Ask): Program {
   async function* events(): AsyncGenerator<ProgramEvent> {
     try {
       for await (const { type, payload } of frames) {
@@ -213,7 +213,7 @@ function createFiles(open: () => Promise<Duplex>, ask: Ask): SandboxFiles {
   };
 }
 
-async function* changes(frames: AsyncGenerator<Frame>, socket: Duplex, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+async function* changes(frames: Frames, socket: Duplex, signal: AbortSignal): AsyncGenerator<WatchEvent> {
   try {
     for await (const { type, payload } of frames) {
       const what = watchKinds[String.fromCharCode(payload[0] ?? 0)];
@@ -226,7 +226,7 @@ async function* changes(frames: AsyncGenerator<Frame>, socket: Duplex, signal: A
   }
 }
 
-async function* contents(frames: AsyncGenerator<Frame>, socket: Duplex): AsyncGenerator<Buffer> {
+async function* contents(frames: Frames, socket: Duplex): AsyncGenerator<Buffer> {
   try {
     for await (const { type, payload } of frames) {
       if (type === 'z') return;
@@ -251,7 +251,7 @@ async function* pieces(content: Buffer | Readable): AsyncGenerator<Buffer> {
   }
 }
 
-async function expectDone(frames: AsyncGenerator<Frame>): Promise<void> {
+async function expectDone(frames: Frames): Promise<void> {
   const answer = await frames.next();
   if (answer.done) throw gone();
   if (answer.value.type === '!') throw refusal(answer.value.payload);

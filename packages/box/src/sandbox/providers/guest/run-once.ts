@@ -9,6 +9,7 @@ import {
   type EntryReport,
   type ExitReport,
   type Frame,
+  type Frames,
   fileFrames,
   jobFrame,
   killFrame,
@@ -50,15 +51,23 @@ export class LostBeforeStart extends BoxError {}
 /** A sandbox that stands ready for one job: its guest answers, and perhaps its interpreter waits. */
 export interface Standing {
   readonly sandbox: OneShot;
-  readonly frames: AsyncGenerator<Frame>;
+  readonly frames: Frames;
   /** Whether a program waits in it, so that a job is handed over instead of started. */
   readonly waits: boolean;
 }
 
 /** Rejects when it cannot be made ready in that time. */
-export async function prepare(sandbox: OneShot, waiter: Waiter | undefined): Promise<Standing> {
+export function prepare(sandbox: OneShot, waiter: Waiter | undefined): Promise<Standing> {
+  return stand(sandbox, readFrames(sandbox.channel), waiter);
+}
+
+/** The next run of a sandbox that makes one after the other. */
+export function prepareNext({ frames, sandbox }: Standing, waiter: Waiter | undefined): Promise<Standing> {
+  return stand(sandbox, frames, waiter);
+}
+
+async function stand(sandbox: OneShot, frames: Frames, waiter: Waiter | undefined): Promise<Standing> {
   const { channel } = sandbox;
-  const frames = readFrames(channel);
   const timer = setTimeout(() => sandbox.kill(), startLimitMs);
   const expect = async (type: string): Promise<void> => {
     const { value } = await frames.next();
@@ -68,7 +77,7 @@ export async function prepare(sandbox: OneShot, waiter: Waiter | undefined): Pro
     throw new BoxError('sandbox_failed', `A sandbox could not be made ready ahead of its job: ${said || 'it ended'}`);
   };
   try {
-    if (waiter) channel.write(prepareFrame(waiter.argv, waiter.env, '/sandbox'));
+    if (waiter && 'argv' in waiter) channel.write(prepareFrame(waiter.argv, waiter.env, '/sandbox'));
     await expect('R');
     if (waiter) await expect('W');
     return { sandbox, frames, waits: waiter !== undefined };
@@ -77,10 +86,8 @@ export async function prepare(sandbox: OneShot, waiter: Waiter | undefined): Pro
   }
 }
 
-export interface Waiter {
-  readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-}
+/** A program that waits for its job: to be started, or a copy of one that was. */
+export type Waiter = { readonly argv: readonly string[]; readonly env: Readonly<Record<string, string>> } | { readonly cloned: true };
 
 export function runOnce(sandbox: OneShot, request: RunRequest): Promise<RunResult> {
   return follow(sandbox, readFrames(sandbox.channel), request, { started: false, waits: false });
@@ -92,7 +99,7 @@ export function runStanding({ sandbox, frames, waits }: Standing, request: RunRe
 
 async function follow(
   sandbox: OneShot,
-  frames: AsyncGenerator<Frame>,
+  frames: Frames,
   request: RunRequest,
   state: { started: boolean; readonly waits: boolean },
 ): Promise<RunResult> {
@@ -127,6 +134,8 @@ async function follow(
   channel.cork();
   for (const { path, data } of request.inputs) for (const frame of fileFrames(path, data)) channel.write(frame);
   channel.write(state.waits ? jobFrame(request.env, limits.logBytes) : startFrame(request.argv, request.env, '/sandbox', limits.logBytes));
+  // Asked for already: what the program leaves then comes together with its end.
+  channel.write(collectFrame('/sandbox/out', limits.artifacts + 1, limits.artifactBytes + limits.outputBytes, limits.artifactBytes));
   channel.uncork();
 
   signal.addEventListener('abort', onAbort, { once: true });
@@ -143,7 +152,9 @@ async function follow(
   let complaint = '';
   let logBytes = 0;
   try {
-    for await (const frame of frames) {
+    for (;;) {
+      const { done, value: frame } = await frames.next();
+      if (done) break;
       if (started === (frame.type === 'R')) throw new ProtocolViolation('a frame out of order');
       if (frame.type === 'R') {
         clearTimeout(startTimer);
@@ -161,7 +172,6 @@ async function follow(
         clearTimers(timers);
         if (end !== 'exited') break;
         after(collectLimitMs, killAll);
-        channel.write(collectFrame('/sandbox/out', limits.artifacts + 1, limits.artifactBytes + limits.outputBytes, limits.artifactBytes));
       } else if (frame.type === '!') {
         complaint = frame.payload.toString('utf8');
         throw new ProtocolViolation(complaint);

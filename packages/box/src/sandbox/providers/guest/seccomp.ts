@@ -59,9 +59,13 @@ export const filterRules = { allowed: allowed.trim().split(/\s+/), absent, absen
 const auditArch: Record<Architecture, number> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 const x32Bit = 0x40000000;
 
+/** What the parent of runs that are cloned needs beyond that, to make their namespaces. It runs no code of theirs. */
+const nestAllowed = ['clone', 'mount', 'move_mount', 'open_tree'];
+export type FilterKind = 'run' | 'nest';
+
 /** Raw `struct sock_filter`s for this architecture. */
-export function seccompFilter(architecture: Architecture): Buffer {
-  return assemble(filterProgram(architecture));
+export function seccompFilter(architecture: Architecture, kind: FilterKind = 'run'): Buffer {
+  return assemble(filterProgram(architecture, kind));
 }
 
 export interface Instruction {
@@ -71,7 +75,8 @@ export interface Instruction {
   readonly k: number;
 }
 
-export function filterProgram(architecture: Architecture): Instruction[] {
+export function filterProgram(architecture: Architecture, kind: FilterKind = 'run'): Instruction[] {
+  const more = kind === 'nest' ? nestAllowed : [];
   const numbers = syscalls[architecture];
   const numberOf = (name: string): number[] => {
     const number = numbers.get(name);
@@ -80,8 +85,9 @@ export function filterProgram(architecture: Architecture): Instruction[] {
   const program = [load(offsets.arch), ...unless(auditArch[architecture], returns.kill), load(offsets.number)];
   if (architecture === 'x64') program.push(jump(op.jge, x32Bit, 0, 1), returnErrno(ENOSYS));
   for (const number of absent.flatMap(numberOf)) program.push(...when(number, [returnErrno(ENOSYS)]));
-  for (const rule of byArgument) for (const number of numberOf(rule.name)) program.push(...when(number, decide(rule)));
-  for (const [low, high] of ranges(filterRules.allowed.flatMap(numberOf))) {
+  for (const rule of byArgument.filter(({ name }) => !more.includes(name)))
+    for (const number of numberOf(rule.name)) program.push(...when(number, decide(rule)));
+  for (const [low, high] of ranges([...filterRules.allowed, ...more].flatMap(numberOf))) {
     program.push(jump(op.jge, low, 0, 2), jump(op.jgt, high, 1, 0), returns.allow);
   }
   const newestKnown = Math.max(...numbers.values());
