@@ -31,6 +31,7 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   leaseTtl: 'server',
   standby: 'server',
   warmMemory: 'server',
+  warmCopies: 'server',
   warmIdle: 'server',
   stateRoot: 'storage',
   dbDsn: 'storage',

@@ -336,6 +336,7 @@ async function openBubblewrapIn(folder: string): Promise<Opened> {
       owner: `contract-${process.pid}`,
       standby: 0,
       warmMemory: 0,
+      warmCopies: 'never',
       warmIdleMs: 0,
     },
     ...{ interpreters: {}, acceptMissing: [], paths: [], onWarning: () => undefined },

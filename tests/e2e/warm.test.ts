@@ -3,42 +3,38 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
 
-let box: TestBox;
-beforeAll(async () => {
-  box = await startTestBox();
-});
-afterAll(() => box.stop());
-
-const warm = () => box.box.provider.warm;
-
-/** Runs it again and again, until a copy of a started interpreter served one: under sustained load they do. */
-async function asCopy(name: string, request: Record<string, unknown> = {}) {
-  for (let count = 0; count < 300; count += 1) {
-    const { copied } = warm();
-    const record = await box.run(name, request);
-    if (warm().copied > copied) return record;
-  }
-  throw new Error('no copy of an interpreter served it');
-}
-
-/** Runs it cold, then warm, and says how each ended. */
-async function bothWays(name: string, request: Record<string, unknown> = {}) {
-  const before = warm();
-  const cold = await box.run(name, request);
-  expect(warm().missed).toBe(before.missed + 1);
-  await expect.poll(() => warm().ready >= warm().wanted, { timeout: 10_000 }).toBe(true);
-  const served = await box.run(name, request);
-  expect(warm().served).toBe(before.served + 1);
-  return { cold, served };
-}
-
-const skill = (name: string, lang: string, file: string, text: string, more = '') =>
-  box.push({
-    'SKILL.md': `---\nname: ${name}\nversion: 1.0.0\ndescription: Shows what it sees.\nlang: ${lang}\n${more}---\n`,
-    [file]: text,
+describe.each(['never', 'always'] as const)('with copies of a started interpreter: %s', (copies) => {
+  let box: TestBox;
+  beforeAll(async () => {
+    box = await startTestBox({ SKILLBOX_WARM_COPIES: copies });
   });
+  afterAll(() => box.stop());
 
-const pythonView = `
+  const warm = () => box.box.provider.warm;
+
+  /** Runs it cold, then warm, and says how each ended. */
+  async function bothWays(name: string, request: Record<string, unknown> = {}) {
+    const before = warm();
+    const cold = await box.run(name, request);
+    expect(warm().missed).toBe(before.missed + 1);
+    await expect.poll(() => warm().ready >= warm().wanted, { timeout: 10_000 }).toBe(true);
+    const served = await box.run(name, request);
+    expect(warm().served).toBe(before.served + 1);
+    const isCopy = copies === 'always' && !otherLanguages.has(name);
+    expect(warm().copied).toBe(before.copied + Number(isCopy));
+    return { cold, served };
+  }
+
+  const otherLanguages = new Set<string>();
+  const skill = (name: string, lang: string, file: string, text: string, more = '') => {
+    if (lang !== 'python') otherLanguages.add(name);
+    return box.push({
+      'SKILL.md': `---\nname: ${name}\nversion: 1.0.0\ndescription: Shows what it sees.\nlang: ${lang}\n${more}---\n`,
+      [file]: text,
+    });
+  };
+
+  const pythonView = `
 import json, os, resource, signal, sys, threading, traceback, random, uuid, logging, time
 
 class Kept:
@@ -71,7 +67,7 @@ json.dump(view, open(os.environ["SANDBOX_OUTPUT"], "w"))
 print(logging._startTime > time.time() - 1, flush=True)
 `;
 
-const nodeView = `
+  const nodeView = `
 const fs = require('node:fs');
 const view = {
   argv: process.argv, execArgv: process.execArgv, env: { ...process.env }, cwd: process.cwd(), pid: process.pid, ppid: process.ppid,
@@ -84,31 +80,27 @@ const view = {
 fs.writeFileSync(process.env.SANDBOX_OUTPUT, JSON.stringify(view));
 `;
 
-const bashView = `
+  const bashView = `
 { echo "$0 $# $@"; pwd; env | sort; set -o; shopt; ls /proc/self/fd; ulimit -a; trap; jobs; echo "$$ $PPID $-"; tr '\\0' ' ' < /proc/$$/cmdline; } > /tmp/view
 printf '{"view": "%s"}' "$(base64 -w0 /tmp/view)" > "$SANDBOX_OUTPUT"
 `;
 
-describe('what it sees', () => {
-  it('Python', async () => {
-    await skill('view-python', 'python', 'main.py', pythonView);
-    const request = { input: { a: 1 }, env: { GIVEN: 'yes é' }, files: { 'x.txt': 'aGk=' } };
-    const { cold, served } = await bothWays('view-python', request);
-    expect(cold.status, cold.logs).toBe('success');
-    expect(served.output).toEqual(cold.output);
-    const copy = await asCopy('view-python', request);
-    expect(copy.output).toEqual(cold.output);
-    expect([copy.logs, copy.files_list]).toEqual([cold.logs, cold.files_list]);
-    expect((served.output as { env: Record<string, string> }).env).toMatchObject({ GIVEN: 'yes é', SANDBOX_INPUT: '{"a":1}' });
-    expect(served.logs).toBe(cold.logs);
-    expect(served.logs).toContain('finalised');
-    expect(served.logs).toContain('True');
-    expect(served.files_list).toEqual(cold.files_list);
-    expect(served.files_list).toMatchObject([{ path: 'unclosed.txt', size: 15 }]);
-  });
+  describe('what it sees', () => {
+    it('Python', async () => {
+      await skill('view-python', 'python', 'main.py', pythonView);
+      const { cold, served } = await bothWays('view-python', { input: { a: 1 }, env: { GIVEN: 'yes é' }, files: { 'x.txt': 'aGk=' } });
+      expect(cold.status, cold.logs).toBe('success');
+      expect(served.output).toEqual(cold.output);
+      expect((served.output as { env: Record<string, string> }).env).toMatchObject({ GIVEN: 'yes é', SANDBOX_INPUT: '{"a":1}' });
+      expect(served.logs).toBe(cold.logs);
+      expect(served.logs).toContain('finalised');
+      expect(served.logs).toContain('True');
+      expect(served.files_list).toEqual(cold.files_list);
+      expect(served.files_list).toMatchObject([{ path: 'unclosed.txt', size: 15 }]);
+    });
 
-  it('Python lets go at its end what a job has put into modules of the standard library', async () => {
-    const text = `
+    it('Python lets go at its end what a job has put into modules of the standard library', async () => {
+      const text = `
 import json, os, sys
 
 class Attached:
@@ -121,74 +113,72 @@ os.attached = Attached(b"os ")
 json.decoder.attached = [Attached(b"json ")]
 sys.path_hooks.append(Attached(b"sys "))
 `;
-    await skill('attached', 'python', 'main.py', text);
-    const { cold, served } = await bothWays('attached');
-    const names = ({ logs }: typeof cold) => logs.split(' ').filter(Boolean).sort();
-    expect(names(cold)).toEqual(['json', 'os', 'sys']);
-    expect(names(served)).toEqual(names(cold));
-    expect(names(await asCopy('attached'))).toEqual(names(cold));
+      await skill('attached', 'python', 'main.py', text);
+      const { cold, served } = await bothWays('attached');
+      const names = ({ logs }: typeof cold) => logs.split(' ').filter(Boolean).sort();
+      expect(names(cold)).toEqual(['json', 'os', 'sys']);
+      expect(names(served)).toEqual(names(cold));
+    });
+
+    it('Node', async () => {
+      await skill('view-node', 'node', 'main.js', nodeView);
+      const { cold, served } = await bothWays('view-node', { input: { a: 1 }, env: { GIVEN: 'yes é' } });
+      expect(cold.status, cold.logs).toBe('success');
+      expect(served.output).toEqual(cold.output);
+      expect(served.output).toMatchObject({ env: { GIVEN: 'yes é', SANDBOX_INPUT: '{"a":1}' }, sockets: [] });
+    });
+
+    it('Node with ES modules', async () => {
+      const text = `import { writeFileSync } from 'node:fs';\nwriteFileSync(process.env.SANDBOX_OUTPUT, JSON.stringify({ url: import.meta.url, env: { ...process.env }, argv: process.argv }));\n`;
+      await skill('view-esm', 'node', 'main.mjs', text, 'entrypoint: main.mjs\n');
+      const { cold, served } = await bothWays('view-esm', { input: [1] });
+      expect(cold.status, cold.logs).toBe('success');
+      expect(served.output).toEqual(cold.output);
+    });
+
+    it('Bash', async () => {
+      await skill('view-bash', 'bash', 'main.sh', bashView);
+      const { cold, served } = await bothWays('view-bash', { env: { GIVEN: 'yes' } });
+      expect(cold.status, cold.logs).toBe('success');
+      expect(decode(served.output)).toBe(decode(cold.output));
+      expect(decode(served.output)).toContain('GIVEN=yes');
+    });
   });
 
-  it('Node', async () => {
-    await skill('view-node', 'node', 'main.js', nodeView);
-    const { cold, served } = await bothWays('view-node', { input: { a: 1 }, env: { GIVEN: 'yes é' } });
-    expect(cold.status, cold.logs).toBe('success');
-    expect(served.output).toEqual(cold.output);
-    expect(served.output).toMatchObject({ env: { GIVEN: 'yes é', SANDBOX_INPUT: '{"a":1}' }, sockets: [] });
-  });
+  const decode = (output: unknown): string => Buffer.from((output as { view: string }).view, 'base64').toString();
 
-  it('Node with ES modules', async () => {
-    const text = `import { writeFileSync } from 'node:fs';\nwriteFileSync(process.env.SANDBOX_OUTPUT, JSON.stringify({ url: import.meta.url, env: { ...process.env }, argv: process.argv }));\n`;
-    await skill('view-esm', 'node', 'main.mjs', text, 'entrypoint: main.mjs\n');
-    const { cold, served } = await bothWays('view-esm', { input: [1] });
-    expect(cold.status, cold.logs).toBe('success');
-    expect(served.output).toEqual(cold.output);
-  });
+  describe('how it ends', () => {
+    const endings: [string, string, string, string][] = [
+      ['an exception', 'python', 'main.py', 'def f():\n    raise KeyError("gone")\nf()\n'],
+      ['an exit code', 'python', 'main.py', 'import sys\nprint("x")\nsys.exit(7)\n'],
+      ['a text as exit', 'python', 'main.py', 'raise SystemExit("no")\n'],
+      ['a syntax error', 'python', 'main.py', 'print("a"\n'],
+      ['a signal', 'python', 'main.py', 'import os\nos.kill(os.getpid(), 15)\n'],
+      ['a thrown error', 'node', 'main.js', 'setTimeout(() => { throw new Error("late"); }, 1);\n'],
+      ['an exit code', 'node', 'main.js', 'process.exitCode = 9;\n'],
+      ['a syntax error', 'node', 'main.js', 'let a = ;\n'],
+      ['an exit code', 'bash', 'main.sh', 'echo x; exit 5\n'],
+    ];
+    it.each(endings.map((ending, index) => [...ending, `end-${index}`] as const))('%s of %s', async (_what, lang, file, text, name) => {
+      await skill(name, lang, file, text);
+      const { cold, served } = await bothWays(name);
+      const shape = ({ status, error, exit_code, signal, logs }: typeof cold) => ({ status, error, exit_code, signal, logs });
+      expect(shape(served)).toEqual(shape(cold));
+      expect(shape(served).status).toBe(name === 'end-4' ? served.status : 'failed');
+    });
 
-  it('Bash', async () => {
-    await skill('view-bash', 'bash', 'main.sh', bashView);
-    const { cold, served } = await bothWays('view-bash', { env: { GIVEN: 'yes' } });
-    expect(cold.status, cold.logs).toBe('success');
-    expect(decode(served.output)).toBe(decode(cold.output));
-    expect(decode(served.output)).toContain('GIVEN=yes');
-  });
-});
+    it('its time and its memory count from the job', async () => {
+      await skill('slow', 'python', 'main.py', 'import time\ntime.sleep(30)\n');
+      const { served: late } = await bothWays('slow', { timeout: '0.5s' });
+      expect(late).toMatchObject({ status: 'timeout' });
+      expect(late.duration_ms).toBeGreaterThanOrEqual(500);
+      await skill('hungry', 'python', 'main.py', 'x = b"x" * (900 << 20)\n');
+      const { served: full } = await bothWays('hungry');
+      expect(full).toMatchObject({ status: 'failed', error: { code: 'memory_exceeded' } });
+    });
 
-const decode = (output: unknown): string => Buffer.from((output as { view: string }).view, 'base64').toString();
-
-describe('how it ends', () => {
-  const endings: [string, string, string, string][] = [
-    ['an exception', 'python', 'main.py', 'def f():\n    raise KeyError("gone")\nf()\n'],
-    ['an exit code', 'python', 'main.py', 'import sys\nprint("x")\nsys.exit(7)\n'],
-    ['a text as exit', 'python', 'main.py', 'raise SystemExit("no")\n'],
-    ['a syntax error', 'python', 'main.py', 'print("a"\n'],
-    ['a signal', 'python', 'main.py', 'import os\nos.kill(os.getpid(), 15)\n'],
-    ['a thrown error', 'node', 'main.js', 'setTimeout(() => { throw new Error("late"); }, 1);\n'],
-    ['an exit code', 'node', 'main.js', 'process.exitCode = 9;\n'],
-    ['a syntax error', 'node', 'main.js', 'let a = ;\n'],
-    ['an exit code', 'bash', 'main.sh', 'echo x; exit 5\n'],
-  ];
-  it.each(endings.map((ending, index) => [...ending, `end-${index}`] as const))('%s of %s', async (_what, lang, file, text, name) => {
-    await skill(name, lang, file, text);
-    const { cold, served } = await bothWays(name);
-    const shape = ({ status, error, exit_code, signal, logs }: typeof cold) => ({ status, error, exit_code, signal, logs });
-    expect(shape(served)).toEqual(shape(cold));
-    expect(shape(served).status).toBe(name === 'end-4' ? served.status : 'failed');
-    if (lang === 'python') expect(shape(await asCopy(name))).toEqual(shape(cold));
-  });
-
-  it('its time and its memory count from the job', async () => {
-    await skill('slow', 'python', 'main.py', 'import time\ntime.sleep(30)\n');
-    const { served: late } = await bothWays('slow', { timeout: '0.5s' });
-    expect(late).toMatchObject({ status: 'timeout' });
-    expect(late.duration_ms).toBeGreaterThanOrEqual(500);
-    await skill('hungry', 'python', 'main.py', 'x = b"x" * (900 << 20)\n');
-    const { served: full } = await bothWays('hungry');
-    expect(full).toMatchObject({ status: 'failed', error: { code: 'memory_exceeded' } });
-  });
-
-  it('what a copy draws, counts and measures is its own', async () => {
-    const text = `
+    it('what a run draws, counts and measures is its own', async () => {
+      const text = `
 import ctypes, json, os, random, secrets, tempfile, threading, time, uuid
 name = tempfile.mktemp()
 seen = {"random": random.random(), "uuid": str(uuid.uuid4()), "uuid1": str(uuid.uuid1()), "token": secrets.token_hex(), "name": name, "bytes": os.urandom(8).hex()}
@@ -203,39 +193,45 @@ if os.fork() == 0:
 seen["child"] = os.WEXITSTATUS(os.wait()[1])
 json.dump(seen, open(os.environ["SANDBOX_OUTPUT"], "w"))
 `;
-    await skill('draws', 'python', 'main.py', text);
-    const records = [];
-    while (records.length < 8) records.push(await asCopy('draws'));
-    const outputs = records.map(({ output, status, logs }) => {
-      expect(status, logs).toBe('success');
-      return output as Record<string, unknown>;
+      await skill('draws', 'python', 'main.py', text);
+      await bothWays('draws');
+      const records = [];
+      while (records.length < 5) {
+        const { served } = warm();
+        const record = await box.run('draws');
+        if (warm().served > served) records.push(record);
+      }
+      const outputs = records.map(({ output, status, logs }) => {
+        expect(status, logs).toBe('success');
+        return output as Record<string, unknown>;
+      });
+      for (const name of ['random', 'uuid', 'uuid1', 'token', 'name', 'bytes'])
+        expect(new Set(outputs.map((output) => output[name])).size, name).toBe(outputs.length);
+      for (const output of outputs) expect(output).toMatchObject({ cpu: true, thread: true, done: true, child: 3 });
     });
-    for (const name of ['random', 'uuid', 'uuid1', 'token', 'name', 'bytes'])
-      expect(new Set(outputs.map((output) => output[name])).size, name).toBe(outputs.length);
-    for (const output of outputs) expect(output).toMatchObject({ cpu: true, thread: true, done: true, child: 3 });
-  });
-});
-
-describe('when it is not used', () => {
-  it('a variable that a started interpreter could not obey takes the cold path', async () => {
-    await skill('seeded', 'python', 'main.py', 'import json, os\njson.dump(hash("x"), open(os.environ["SANDBOX_OUTPUT"], "w"))\n');
-    await bothWays('seeded');
-    const before = warm().served;
-    const [one, two] = [
-      await box.run('seeded', { env: { PYTHONHASHSEED: '5' } }),
-      await box.run('seeded', { env: { PYTHONHASHSEED: '5' } }),
-    ];
-    expect(one.output).toEqual(two.output);
-    expect(warm().served).toBe(before);
   });
 
-  it('a module of the skill’s own hides one of the standard library', async () => {
-    await box.push({
-      'SKILL.md': '---\nname: hides\nversion: 1.0.0\ndescription: Has its own json.\nlang: python\n---\n',
-      'main.py': 'import json, os\nopen(os.environ["SANDBOX_OUTPUT"], "w").write(json.mine)\n',
-      'json.py': 'mine = "1"\n',
+  describe('when it is not used', () => {
+    it('a variable that a started interpreter could not obey takes the cold path', async () => {
+      await skill('seeded', 'python', 'main.py', 'import json, os\njson.dump(hash("x"), open(os.environ["SANDBOX_OUTPUT"], "w"))\n');
+      await bothWays('seeded');
+      const before = warm().served;
+      const [one, two] = [
+        await box.run('seeded', { env: { PYTHONHASHSEED: '5' } }),
+        await box.run('seeded', { env: { PYTHONHASHSEED: '5' } }),
+      ];
+      expect(one.output).toEqual(two.output);
+      expect(warm().served).toBe(before);
     });
-    const { cold, served } = await bothWays('hides');
-    expect([cold.output, served.output]).toEqual([1, 1]);
+
+    it('a module of the skill’s own hides one of the standard library', async () => {
+      await box.push({
+        'SKILL.md': '---\nname: hides\nversion: 1.0.0\ndescription: Has its own json.\nlang: python\n---\n',
+        'main.py': 'import json, os\nopen(os.environ["SANDBOX_OUTPUT"], "w").write(json.mine)\n',
+        'json.py': 'mine = "1"\n',
+      });
+      const { cold, served } = await bothWays('hides');
+      expect([cold.output, served.output]).toEqual([1, 1]);
+    });
   });
 });

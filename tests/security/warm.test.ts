@@ -1,105 +1,95 @@
 /** Sandboxes made ready ahead: each serves one run, none can tell or keep anything, and none holds anything of a job before it comes. */
 
 import { readdirSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
 import { readProc } from './inside.ts';
 
-let box: TestBox;
-beforeAll(async () => {
-  box = await startTestBox();
-  await box.push({ 'SKILL.md': head('py', 'python'), 'main.py': python });
-  await box.push({ 'SKILL.md': head('js', 'node'), 'main.js': node });
-  await box.push({ 'SKILL.md': head('sh', 'bash'), 'main.sh': 'eval "$CODE"\n' });
-});
-afterAll(() => box.stop());
+describe.each(['never', 'always'] as const)('copies of a started interpreter: %s', (copies) => {
+  let box: TestBox;
+  beforeAll(async () => {
+    box = await startTestBox({ SKILLBOX_WARM_COPIES: copies });
+    await box.push({ 'SKILL.md': head('py', 'python'), 'main.py': python });
+    await box.push({ 'SKILL.md': head('js', 'node'), 'main.js': node });
+    await box.push({ 'SKILL.md': head('sh', 'bash'), 'main.sh': 'eval "$CODE"\n' });
+  });
+  afterAll(() => box.stop());
 
-const head = (name: string, lang: string): string =>
-  `---\nname: ${name}\nversion: 1.0.0\ndescription: Runs what it is given.\nlang: ${lang}\n---\n`;
-const python = 'import json, os, subprocess, sys\nexec(os.environ["CODE"])\n';
-const node = 'const fs = require("node:fs");\neval(process.env.CODE);\n';
+  const head = (name: string, lang: string): string =>
+    `---\nname: ${name}\nversion: 1.0.0\ndescription: Runs what it is given.\nlang: ${lang}\n---\n`;
+  const python = 'import json, os, subprocess, sys\nexec(os.environ["CODE"])\n';
+  const node = 'const fs = require("node:fs");\neval(process.env.CODE);\n';
 
-const run = async (skill: string, code: string, more: Record<string, string> = {}, key?: string) => {
-  const record = await box.run(skill, { env: { CODE: code, ...more }, timeout: '20s' }, key);
-  expect(record.status, `${JSON.stringify(record.error)} ${record.logs}`).toBe('success');
-  return record.output;
-};
-const state = () => box.box.provider.warm;
-const allReady = () => expect.poll(() => state().ready >= state().wanted, { timeout: 20_000 }).toBe(true);
-/** Runs it once so that sandboxes are made ready for it, and waits until they are. */
-const heat = async (skill: string, code: string): Promise<void> => {
-  await run(skill, code);
-  await allReady();
-};
-const warmRun = async (...args: Parameters<typeof run>) => {
-  await allReady();
-  const { served } = state();
-  const output = await run(...args);
-  expect(state().served).toBe(served + 1);
-  return output;
-};
+  const run = async (skill: string, code: string, more: Record<string, string> = {}, key?: string) => {
+    const record = await box.run(skill, { env: { CODE: code, ...more }, timeout: '20s' }, key);
+    expect(record.status, `${JSON.stringify(record.error)} ${record.logs}`).toBe('success');
+    return record.output;
+  };
+  const state = () => box.box.provider.warm;
+  const allReady = () => expect.poll(() => state().ready >= state().wanted, { timeout: 20_000 }).toBe(true);
+  /** Runs it once so that sandboxes are made ready for it, and waits until they are. */
+  const heat = async (skill: string, code: string): Promise<void> => {
+    await run(skill, code);
+    await allReady();
+  };
+  const warmRun = async (...args: Parameters<typeof run>) => {
+    await allReady();
+    const { served } = state();
+    const output = await run(...args);
+    expect(state().served).toBe(served + 1);
+    return output;
+  };
 
-const namespaces = `
+  const namespaces = `
 seen = {name: os.readlink("/proc/self/ns/" + name) for name in ("pid", "mnt", "net", "ipc", "uts", "user", "cgroup")}
 import time; time.sleep(0.7)
 json.dump(seen, open(os.environ["SANDBOX_OUTPUT"], "w"))
 `;
 
-it('no two runs share a namespace or a process', async () => {
-  await heat('py', 'pass');
-  const { served } = state();
-  const seen = (await Promise.all(Array.from({ length: 6 }, () => run('py', namespaces)))) as Record<string, string>[];
-  expect(state().served).toBeGreaterThan(served);
-  for (const name of ['pid', 'mnt', 'net', 'ipc', 'uts', 'user', 'cgroup'])
-    expect(new Set(seen.map((one) => one[name])).size, name).toBe(seen.length);
-});
+  it('no two runs share a namespace or a process', async () => {
+    await heat('py', 'pass');
+    const { served } = state();
+    const seen = (await Promise.all(Array.from({ length: 6 }, () => run('py', namespaces)))) as Record<string, string>[];
+    expect(state().served).toBeGreaterThan(served);
+    for (const name of ['pid', 'mnt', 'net', 'ipc', 'uts', 'user', 'cgroup'])
+      expect(new Set(seen.map((one) => one[name])).size, name).toBe(seen.length);
+  });
 
-it('no two copies of one interpreter share a namespace, a process or a descriptor', async () => {
-  const code = `
-seen = {name: os.readlink("/proc/self/ns/" + name) for name in ("pid", "mnt", "net", "ipc", "uts", "user", "cgroup")}
-seen["processes"] = sorted(int(pid) for pid in os.listdir("/proc") if pid.isdigit())
-seen["descriptors"] = sorted(os.listdir("/proc/self/fd"))
-seen["start"] = open("/proc/self/stat").read().rsplit(")", 1)[1].split()[19]
-json.dump(seen, open(os.environ["SANDBOX_OUTPUT"], "w"))
+  it('a run sees its own processes and descriptors, and no others', async () => {
+    const code = `
+json.dump({
+    "processes": sorted(int(pid) for pid in os.listdir("/proc") if pid.isdigit()),
+    "descriptors": sorted(os.listdir("/proc/self/fd")),
+}, open(os.environ["SANDBOX_OUTPUT"], "w"))
 `;
-  const seen: Record<string, unknown>[] = [];
-  for (let count = 0; count < 400 && seen.length < 20; count += 1) {
-    const { copied } = state();
-    const output = (await run('py', code)) as Record<string, unknown>;
-    if (state().copied > copied) seen.push(output);
-  }
-  expect(seen).toHaveLength(20);
-  // A number may come again once its namespace is gone; none of them may be there twice at a time, and most are new.
-  for (const one of seen) expect([one.processes, one.descriptors]).toEqual([[1, 2], ['0', '1', '2', '3']]);
-  const together = (await Promise.all(
-    Array.from({ length: 6 }, () => run('py', code.replace('json.dump', 'import time; time.sleep(0.7); json.dump'))),
-  )) as Record<string, unknown>[];
-  for (const name of ['pid', 'mnt', 'net', 'ipc', 'uts', 'user', 'cgroup'])
-    expect(new Set(together.map((one) => one[name])).size, name).toBe(together.length);
-});
+    await heat('py', 'pass');
+    const before = state().copied;
+    expect(await warmRun('py', code)).toEqual({ processes: [1, 2], descriptors: ['0', '1', '2', '3'] });
+    expect(state().copied).toBe(before + Number(copies === 'always'));
+  });
 
-it('what one run leaves the next does not find', async () => {
-  const leave = `
+  it('what one run leaves the next does not find', async () => {
+    const leave = `
 open("/tmp/left", "w").write("x"); open("/dev/shm/left", "w").write("x"); open("/sandbox/left", "w").write("x")
 os.environ["LEFT"] = "x"
 subprocess.Popen(["setsid", "sleep", "297"])
 `;
-  const look = `
+    const look = `
 found = [path for path in ("/tmp/left", "/dev/shm/left", "/sandbox/left") if os.path.exists(path)]
 found += [name for name in os.environ if name == "LEFT"]
 found += [pid for pid in os.listdir("/proc") if pid.isdigit() and "297" in open("/proc/%s/cmdline" % pid).read()]
 json.dump(found, open(os.environ["SANDBOX_OUTPUT"], "w"))
 `;
-  await heat('py', 'pass');
-  for (let round = 0; round < 3; round += 1) {
-    await warmRun('py', leave);
-    expect(await warmRun('py', look)).toEqual([]);
-  }
-});
+    await heat('py', 'pass');
+    for (let round = 0; round < 3; round += 1) {
+      await warmRun('py', leave);
+      expect(await warmRun('py', look)).toEqual([]);
+    }
+  });
 
-it('the line by which its job came is closed before it begins', async () => {
-  await heat('py', 'pass');
-  const sockets = `
+  it('the line by which its job came is closed before it begins', async () => {
+    await heat('py', 'pass');
+    const sockets = `
 def kind(fd):
     try: return os.readlink("/proc/self/fd/" + fd)
     except OSError: return ""
@@ -113,31 +103,32 @@ json.dump({
     "memory": attempt(lambda: open("/proc/1/mem", "rb")),
 }, open(os.environ["SANDBOX_OUTPUT"], "w"))
 `;
-  const closed = { sockets: [], line: 'OSError', guest: 'PermissionError', memory: 'PermissionError' };
-  expect(await warmRun('py', sockets)).toEqual(closed);
-  await heat('js', '0');
-  const line = `const kinds = fs.readdirSync("/proc/self/fd").map((fd) => { try { return fs.readlinkSync("/proc/self/fd/" + fd); } catch { return ""; } });
+    const closed = { sockets: [], line: 'OSError', guest: 'PermissionError', memory: 'PermissionError' };
+    expect(await warmRun('py', sockets)).toEqual(closed);
+    await heat('js', '0');
+    const line = `const kinds = fs.readdirSync("/proc/self/fd").map((fd) => { try { return fs.readlinkSync("/proc/self/fd/" + fd); } catch { return ""; } });
 fs.writeFileSync(process.env.SANDBOX_OUTPUT, JSON.stringify(kinds.filter((kind) => kind.startsWith("socket"))));`;
-  expect(await warmRun('js', line)).toEqual([]);
-  await heat('sh', 'true');
-  expect(await warmRun('sh', 'ls -l /proc/$$/fd | grep -c socket > $SANDBOX_OUTPUT || true')).toBe(0);
-});
+    expect(await warmRun('js', line)).toEqual([]);
+    await heat('sh', 'true');
+    expect(await warmRun('sh', 'ls -l /proc/$$/fd | grep -c socket > $SANDBOX_OUTPUT || true')).toBe(0);
+  });
 
-it('what stands ready holds nothing of a job that was before it', async () => {
-  const secret = `secret-${process.pid}-of-a-job`;
-  await heat('py', 'pass');
-  await warmRun('py', 'pass', { TOKEN: secret });
-  await allReady();
-  const standing = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && /^Uid:\s+19\d{8}/m.test(readProc(pid, 'status')));
-  expect(standing.length).toBeGreaterThan(0);
-  expect(standing.filter((pid) => readProc(pid, 'environ').includes(secret) || readProc(pid, 'cmdline').includes(secret))).toEqual([]);
-});
+  it('what stands ready holds nothing of a job that was before it', async () => {
+    const secret = `secret-${process.pid}-of-a-job`;
+    await heat('py', 'pass');
+    await warmRun('py', 'pass', { TOKEN: secret });
+    await allReady();
+    const standing = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && /^Uid:\s+19\d{8}/m.test(readProc(pid, 'status')));
+    expect(standing.length).toBeGreaterThan(0);
+    expect(standing.filter((pid) => readProc(pid, 'environ').includes(secret) || readProc(pid, 'cmdline').includes(secret))).toEqual([]);
+  });
 
-it('nobody is served by what stands ready for another tenant', async () => {
-  const key = await box.newKey('neighbour');
-  await box.push({ 'SKILL.md': head('py', 'python'), 'main.py': python }, key);
-  await heat('py', 'pass');
-  const { missed, served } = state();
-  await run('py', 'pass', {}, key);
-  expect(state()).toMatchObject({ served, missed: missed + 1 });
+  it('nobody is served by what stands ready for another tenant', async () => {
+    const key = await box.newKey('neighbour');
+    await box.push({ 'SKILL.md': head('py', 'python'), 'main.py': python }, key);
+    await heat('py', 'pass');
+    const { missed, served } = state();
+    await run('py', 'pass', {}, key);
+    expect(state()).toMatchObject({ served, missed: missed + 1 });
+  });
 });

@@ -115,6 +115,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     owner: host,
     standby: config.standby,
     warmMemory: config.warmMemory,
+    warmCopies: config.warmCopies,
     warmIdleMs: config.warmIdle,
     interpreters: manifest.sandbox.interpreters,
     acceptMissing: manifest.sandbox.accept_missing,

@@ -251,6 +251,11 @@ export const settings = {
     size('512Mi'),
     'Memory that sandboxes made ready ahead of their job may hold, all together; 0 makes none.',
   ),
+  warmCopies: setting(
+    'SKILLBOX_WARM_COPIES',
+    z.enum(['auto', 'always', 'never']).default('auto'),
+    'When a Python run begins as a copy of a started interpreter: under sustained load, always, or never (each run then has its own seed for hashes and memory layout).',
+  ),
   warmIdle: setting('SKILLBOX_WARM_IDLE', time('5m'), 'How long sandboxes stay ready for a skill that nobody runs.'),
   logLevel: setting(
     'SKILLBOX_LOG_LEVEL',

@@ -90,6 +90,7 @@ async function sandboxChecks(manifest: Manifest | undefined, config: Config | un
       owner: 'doctor',
       standby: 0,
       warmMemory: 0,
+      warmCopies: 'never',
       warmIdleMs: 0,
       interpreters: manifest?.sandbox.interpreters ?? {},
       acceptMissing: manifest?.sandbox.accept_missing ?? [],

@@ -28,7 +28,7 @@ def wait():
         Modules are kept, so that what a job puts into them is let go at the end as ever; so is what they define, which need
         not be taken apart. The job's own module is made anew, so that nothing of the job is left out.
         """
-        before = set(sys.modules)
+        before = known()
         import gc
 
         defined = (type, type(settle), type(len))
@@ -41,13 +41,17 @@ def wait():
         vars(main).update(vars(old))
         forget(before)
 
+    def known():
+        return set(sys.modules), set(sys.path_importer_cache)
+
     def forget(before):
-        for name in set(sys.modules) - before:
-            del sys.modules[name]
+        for cache, names in zip((sys.modules, sys.path_importer_cache), before):
+            for name in set(cache) - names:
+                del cache[name]
 
     def copy():
         """Returns once for each job, in a process of its own."""
-        before = set(sys.modules)
+        before = known()
         import ctypes
 
         nest = ctypes.PyDLL(os.path.join(os.path.dirname(here), "nest.so"))

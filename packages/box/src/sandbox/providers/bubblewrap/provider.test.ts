@@ -32,6 +32,7 @@ describe('bubblewrap runs one program', () => {
       owner: `test-${process.pid}`,
       standby: 1,
       warmMemory: 0,
+      warmCopies: 'never',
       warmIdleMs: 0,
       interpreters: {},
       acceptMissing: [],

@@ -21,7 +21,7 @@ import { isUsable, layerStates } from './layers.ts';
 import { createLiving } from './living.ts';
 import { createNests, type Nest } from './nest.ts';
 import { claimUids } from './uids.ts';
-import { createWarmPools } from './warm.ts';
+import { createWarmPools, type WarmCopies } from './warm.ts';
 
 export interface BubblewrapOptions {
   /** Folder of ours for the filter and the small /etc; made when missing. */
@@ -33,6 +33,7 @@ export interface BubblewrapOptions {
   readonly standby: number;
   /** Memory that sandboxes made ready ahead may hold; 0 makes none. */
   readonly warmMemory: number;
+  readonly warmCopies: WarmCopies;
   readonly warmIdleMs: number;
   readonly interpreters: Partial<Record<Language, string>>;
   readonly acceptMissing: readonly string[];
@@ -121,6 +122,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   let running = 0;
   const pools = createWarmPools<Nest>({
     budgetBytes: options.warmMemory,
+    copies: options.warmCopies,
     idleMs: options.warmIdleMs,
     running: () => running,
     onTrouble: options.onWarning,

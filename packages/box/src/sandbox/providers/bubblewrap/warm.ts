@@ -18,10 +18,14 @@ export interface Ready {
   dispose(): Promise<boolean>;
 }
 
+/** When runs begin as copies of an interpreter that has started; auto: under sustained load. */
+export type WarmCopies = 'auto' | 'always' | 'never';
+
 export interface WarmOptions {
   /** Memory that all of them may hold together; 0 keeps none. */
   readonly budgetBytes: number;
   readonly idleMs: number;
+  readonly copies: WarmCopies;
   /** Runs under way: while they need every core, a new one can wait a moment. */
   running(): number;
   onTrouble(message: string): void;
@@ -82,7 +86,7 @@ const sustainedGapMs = 100;
 /** A run that takes longer than this is not worth waiting for: a sandbox of its own is quicker. */
 const longestCycleMs = 500;
 
-export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running, onTrouble }: WarmOptions): WarmPools<T> {
+export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, running, onTrouble }: WarmOptions): WarmPools<T> {
   const cores = availableParallelism();
   const mostPerPool = Math.max(8, cores * 2);
   const pools = new Map<string, Pool<T>>();
@@ -113,7 +117,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running,
   };
 
   const gapOf = (pool: Pool<T>): number => Math.max(pool.gapMs, Date.now() - pool.lastUse);
-  const wantsCopies = (pool: Pool<T>): boolean => pool.canCopy && gapOf(pool) < sustainedGapMs;
+  const wantsCopies = (pool: Pool<T>): boolean => pool.canCopy && (copies === 'auto' ? gapOf(pool) < sustainedGapMs : copies === 'always');
   /** Enough for what comes while one serves and is renewed, and one more. */
   const wanted = (pool: Pool<T>): number => Math.min(mostPerPool, 1 + Math.ceil((pool.cycleMs * 1.5) / gapOf(pool)));
   const lackOf = (pool: Pool<T>): number => {
@@ -156,9 +160,9 @@ export function createWarmPools<T extends Ready>({ budgetBytes, idleMs, running,
     making += 1;
     const started = performance.now();
     try {
-      const copies = wantsCopies(pool);
-      const sandbox = await pool.make(copies);
-      if (copies && !sandbox.copies) pool.canCopy = false;
+      const asked = wantsCopies(pool);
+      const sandbox = await pool.make(asked);
+      if (asked && !sandbox.copies) pool.canCopy = false;
       pool.makeMs = pool.makeMs * 0.7 + (performance.now() - started) * 0.3;
       pool.failures = 0;
       const entry: Entry<T> = { sandbox, pool, memoryBytes: sandbox.readMemory(), runs: 0, takenAt: 0 };
