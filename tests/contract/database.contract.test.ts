@@ -8,8 +8,9 @@ import { BoxError } from '@skillbox/protocol';
 import { build } from 'esbuild';
 import { sql } from 'kysely';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../packages/box/src/store/database.ts';
+import { type Database, openDatabase, type Step } from '../../packages/box/src/store/database.ts';
 import { migrate, migrations } from '../../packages/box/src/store/migrations.ts';
+import { statement } from '../../packages/box/src/store/statement.ts';
 import { afterCommit } from '../../packages/box/src/store/transaction.ts';
 import { describeDatabases } from './databases.ts';
 
@@ -28,6 +29,73 @@ describeDatabases('database', (fixture) => {
     await expect(failing).rejects.toMatchObject({ code: 'quota_exceeded' });
     const rows = await kysely.selectFrom('box_facts').select('name').execute();
     expect(rows).toEqual([{ name: 'kept' }]);
+  });
+
+  describe('a batch', () => {
+    const names = async ({ kysely }: Database) =>
+      (await kysely.selectFrom('box_facts').select('name').orderBy('name').execute()).map(({ name }) => name);
+
+    it('writes all of its statements', async () => {
+      const database = await fixture.server();
+      const insert = inserter(database);
+      expect(await database.batch([insert('a'), insert('b'), { ...touch(database, 'a'), mustChange: true }])).toBe(true);
+      expect(await names(database)).toEqual(['a', 'b']);
+    });
+
+    it('writes nothing when one that must change something does not', async () => {
+      const database = await fixture.server();
+      const insert = inserter(database);
+      expect(await database.batch([insert('a'), { ...touch(database, 'missing'), mustChange: true }])).toBe(false);
+      expect(await database.batch([insert('b'), touch(database, 'missing')])).toBe(true);
+      expect(await names(database)).toEqual(['b']);
+    });
+
+    it('writes nothing when one fails, and the next goes on', async () => {
+      const database = await fixture.server();
+      const insert = inserter(database);
+      await expect(database.batch([insert('a'), insert('a')])).rejects.toThrow(/unique|duplicate/i);
+      await expect(
+        database.batch([
+          insert('b'),
+          {
+            query: () => {
+              throw new Error('not now');
+            },
+          },
+        ]),
+      ).rejects.toThrow('not now');
+      expect(await database.batch([insert('c')])).toBe(true);
+      expect(await names(database)).toEqual(['c']);
+    });
+
+    it('waits for a transaction that is under way, and one that comes later for it', async () => {
+      const database = await fixture.server();
+      const order: string[] = [];
+      const first = database.transaction(async (tx) => {
+        await tx.insertInto('box_facts').values({ name: 'n', value: '' }).execute();
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        order.push('transaction');
+      });
+      // The same row: on PostgreSQL too it has to wait.
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      const second = database.batch([inserter(database)('n')]).catch(() => order.push('batch refused'));
+      await Promise.all([first, second]);
+      expect(order).toEqual(['transaction', 'batch refused']);
+      const both = Array.from({ length: 20 }, (_, index) => database.batch([inserter(database)(`parallel-${index}`)]));
+      expect(await Promise.all(both)).toEqual(both.map(() => true));
+    });
+  });
+
+  it('runs a statement that is compiled once with ever other values', async () => {
+    const database = await fixture.server();
+    const insert = inserter(database);
+    await database.batch([insert('a'), insert('b')]);
+    const find = statement<{ name: string }, { name: string; value: string }>(['name'], ({ name }) =>
+      database.kysely.selectFrom('box_facts').selectAll().where('name', '=', name).where('value', 'in', ['of a', 'of b']),
+    );
+    expect(await database.query(find({ name: 'b' }))).toEqual([{ name: 'b', value: 'of b' }]);
+    expect(await database.query(find({ name: 'a' }))).toEqual([{ name: 'a', value: 'of a' }]);
+    expect(await database.query(find({ name: 'c' }))).toEqual([]);
   });
 
   it('runs hooks after the commit, and not after a rollback', async () => {
@@ -341,3 +409,14 @@ function execution(id: string) {
     created_at: new Date().toISOString(),
   };
 }
+
+function inserter({ kysely }: Database): (name: string) => Step {
+  const insert = statement<{ name: string; value: string }, unknown>(['name', 'value'], (row) =>
+    kysely.insertInto('box_facts').values(row),
+  );
+  return (name) => ({ query: () => insert({ name, value: `of ${name}` }) });
+}
+
+const touch = ({ kysely }: Database, name: string): Step => ({
+  query: () => kysely.updateTable('box_facts').set({ value: 'touched' }).where('name', '=', name).compile(),
+});

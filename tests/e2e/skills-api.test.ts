@@ -196,6 +196,9 @@ describe('versions', () => {
     expect([deleted.status, await deleted.text()]).toEqual([204, '']);
     expect(await box.json('/v1/skills/gone/1.1.0', { method: 'DELETE', key })).toMatchObject({ status: 404 });
     expect(await box.json('/v1/skills/gone/1.1.0', { key })).toMatchObject({ status: 404, body: { error: 'skill_not_found' } });
+    const gone = await box.json('/v1/executions', { body: { skill: 'gone', version: '1.1.0' }, key });
+    expect(gone).toMatchObject({ status: 404, body: { error: 'skill_not_found' } });
+    expect(await box.run('gone', { input: 8 }, key)).toMatchObject({ skill_version: '1.0.0', output: 8 });
     expect(await box.json('/v1/skills/gone/latest', { key })).toMatchObject({ status: 200, body: { version: '1.0.0' } });
     await box.request('/v1/skills/gone/1.0.0', { method: 'DELETE', key });
     expect(await box.json('/v1/skills/gone/versions', { key })).toMatchObject({ status: 404, body: { error: 'skill_not_found' } });

@@ -13,7 +13,7 @@ import { createMeter } from './credits/meter.ts';
 import { createEvents, type Events } from './events/events.ts';
 import { declaredHooks } from './events/webhooks/declared.ts';
 import { createWebhooks, type Webhooks } from './events/webhooks/webhooks.ts';
-import { createExecutions, type Executions } from './executions/executions.ts';
+import { cancelChannel, createExecutions, type Executions } from './executions/executions.ts';
 import { createRecords, type Records } from './executions/records.ts';
 import { clearSpool, recoverExecutions } from './executions/recovery.ts';
 import { createSlots } from './executions/slots.ts';
@@ -264,7 +264,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       await webhooks.start();
       clearSpool(spoolFolder, (id) => executions.owns(id));
       stopListening = database.listen(
-        'executions',
+        cancelChannel,
         () => void executions.checkCancels().catch((error: Error) => log.warn({ err: error }, 'could not look for cancels')),
       );
       upkeep = scheduleUpkeep({ cache, dependencies, host, log, store });

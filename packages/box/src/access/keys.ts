@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type ActorKind, type ApiKey, BoxError, type CreatedKey, keyPattern, type Page, type Scope, scopes } from '@skillbox/protocol';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';
 import type { Database } from '../store/database.ts';
+import { statement } from '../store/statement.ts';
 import type { ApiKeyRow } from '../store/tables.ts';
 
 export interface KeyIdentity {
@@ -35,6 +36,9 @@ const lastUseStepMs = 60_000;
 
 export function createKeys(database: Database): Keys {
   const { kysely } = database;
+  const byHash = statement<{ hash: string }, ApiKeyRow>(['hash'], ({ hash }) =>
+    kysely.selectFrom('api_keys').selectAll().where('hash', '=', hash),
+  );
   const lastNoted = new Map<string, number>();
 
   const noteUse = (id: string, now: number): void => {
@@ -54,7 +58,7 @@ export function createKeys(database: Database): Keys {
     async identify(key) {
       const secret = keyPattern.exec(key)?.[1];
       if (!secret) return undefined;
-      const row = await kysely.selectFrom('api_keys').selectAll().where('hash', '=', hashOf(secret)).executeTakeFirst();
+      const [row] = await database.query(byHash({ hash: hashOf(secret) }));
       const now = Date.now();
       if (!row || row.revoked_at || (row.expires_at && Date.parse(row.expires_at) <= now)) return undefined;
       noteUse(row.id, now);

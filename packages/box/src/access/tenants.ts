@@ -1,10 +1,11 @@
 /** Limits of tenants: what the manifest declares, else what was set over the API, else the defaults. And what they use. */
 
 import { BoxError, type Tenant, type TenantLimits } from '@skillbox/protocol';
-import { sql } from 'kysely';
+import { type CompiledQuery, sql } from 'kysely';
 import type { Config } from '../config.ts';
 import type { Manifest } from '../manifest/schema.ts';
 import type { Database } from '../store/database.ts';
+import { statement } from '../store/statement.ts';
 
 export interface Tenants {
   /** From memory: it is asked for at every request. */
@@ -38,9 +39,13 @@ export async function createTenants(database: Database, config: Config, manifest
     };
   };
 
-  const usage = async (name: string, tx: Database['kysely'] = kysely): Promise<number> => {
-    const row = await tx.selectFrom('tenant_usage').select('bytes').where('tenant', '=', name).executeTakeFirst();
-    return Number(row?.bytes ?? 0);
+  const selectUsage = statement<{ tenant: string }, { bytes: number }>(['tenant'], ({ tenant }) =>
+    kysely.selectFrom('tenant_usage').select('bytes').where('tenant', '=', tenant),
+  );
+  const usage = async (tenant: string, tx?: Database['kysely']): Promise<number> => {
+    const query = selectUsage({ tenant });
+    const rows = tx ? (await tx.executeQuery(query)).rows : await database.query(query);
+    return Number(rows[0]?.bytes ?? 0);
   };
   const describe = async (name: string): Promise<Tenant> => ({
     name,
@@ -92,10 +97,14 @@ export async function createTenants(database: Database, config: Config, manifest
 
 /** Part of the transaction that stores or removes the bytes, so that the sum is always true. */
 export async function addUsage(tx: Database['kysely'], tenant: string, bytes: number): Promise<void> {
-  if (bytes === 0) return;
-  await tx
-    .insertInto('tenant_usage')
-    .values({ tenant, bytes })
-    .onConflict((conflict) => conflict.column('tenant').doUpdateSet({ bytes: sql<number>`tenant_usage.bytes + ${bytes}` }))
-    .execute();
+  if (bytes !== 0) await tx.executeQuery(usageStatement(tx)({ tenant, bytes }));
 }
+
+/** The same for a batch. */
+export const usageStatement = (kysely: Database['kysely']): ((values: { tenant: string; bytes: number }) => CompiledQuery) =>
+  statement<{ tenant: string; bytes: number }, unknown>(['tenant', 'bytes'], ({ tenant, bytes }) =>
+    kysely
+      .insertInto('tenant_usage')
+      .values({ tenant, bytes })
+      .onConflict((conflict) => conflict.column('tenant').doUpdateSet({ bytes: sql<number>`tenant_usage.bytes + ${bytes}` })),
+  );

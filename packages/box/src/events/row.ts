@@ -5,6 +5,19 @@ import type { EventRowRead } from './filter.ts';
 /** What the one who appends knows; the rest is filled in. */
 export type NewEvent = Omit<BoxEvent, 'seq' | 'id' | 'time' | 'host' | 'data'> & { readonly data?: BoxEvent['data'] };
 
+export const eventColumns = [
+  'id',
+  'time',
+  'tenant',
+  'actor_kind',
+  'actor_id',
+  'host',
+  'subject_type',
+  'subject_id',
+  'type',
+  'data',
+] as const;
+
 export function asRow(event: NewEvent, host: string): Omit<EventRowRead, 'seq'> {
   return {
     id: `evt_${randomUUID()}`,

@@ -82,8 +82,10 @@ interface Admission {
   readonly watch: Stopwatch;
 }
 
-/** Told to all hosts when an execution ends or should be cancelled. */
+/** Told to all hosts when an execution ends. */
 const channel = 'executions';
+/** Told to all hosts when one should be cancelled. */
+export const cancelChannel = 'execution_cancels';
 const pollMs = 500;
 /** How long a caller waits for the record of what has ended. */
 const unwrittenPatienceMs = 10_000;
@@ -242,7 +244,9 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       if (local) {
         const over = Promise.race([local.done, aborted(signal)]).then((written) => ({ written }));
         for (;;) {
-          const end = await Promise.race([over, tick()]);
+          const second = tick();
+          const end = await Promise.race([over, second.passed]);
+          second.cancel();
           if (end) return end.written;
           refuseIfUnwritten(id, local.run);
         }
@@ -307,7 +311,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       await records.requestCancel(row.id);
       const local = active.get(row.id);
       if (local) local.controller.abort('cancelled');
-      else database.notify(channel);
+      else database.notify(cancelChannel);
     },
 
     async resume(row) {
@@ -388,7 +392,13 @@ function refuseIfUnwritten(id: string, run: Run | undefined): void {
   });
 }
 
-const tick = (): Promise<undefined> => new Promise((resolve) => setTimeout(() => resolve(undefined), 1000).unref());
+function tick(): { readonly passed: Promise<undefined>; cancel(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  const passed = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), 1000).unref();
+  });
+  return { passed, cancel: () => clearTimeout(timer) };
+}
 
 function requireReady(provider: ExecutionsParts['provider']): void {
   if (provider.report.ready) return;

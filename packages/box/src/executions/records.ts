@@ -2,11 +2,12 @@
 
 import { type Artifact, BoxError, type Execution, type ExecutionStatus, type ExecutionSummary, type Page } from '@skillbox/protocol';
 import type { Caller } from '../access/caller.ts';
-import { addUsage } from '../access/tenants.ts';
+import { addUsage, usageStatement } from '../access/tenants.ts';
 import type { Events } from '../events/events.ts';
 import type { Blobs } from '../store/blobs.ts';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';
-import type { Database } from '../store/database.ts';
+import type { Database, Step } from '../store/database.ts';
+import { statement } from '../store/statement.ts';
 import type { ExecutionRow } from '../store/tables.ts';
 import { type LogEntry, logText } from './live-log.ts';
 import type { ExecutionError, Outcome } from './outcome.ts';
@@ -72,6 +73,19 @@ const none: readonly never[] = [];
 export function createRecords(database: Database, blobs: Blobs, events: Events): Records {
   const { kysely } = database;
 
+  const insertRow = statement<ExecutionRow, unknown>(columns, (row) => kysely.insertInto('executions').values(row));
+  const endRow = statement<Pick<ExecutionRow, 'id' | 'host' | (typeof endColumns)[number]>, unknown>(
+    ['id', 'host', ...endColumns],
+    ({ id, host, ...values }) =>
+      kysely
+        .updateTable('executions')
+        .set(values)
+        .where('id', '=', id)
+        .where('host', '=', host)
+        .where('status', 'in', ['queued', 'running']),
+  );
+  const addBytes = usageStatement(kysely);
+
   const findByKey: Records['findByKey'] = async (tenant, key, requestHash) => {
     const row = await kysely
       .selectFrom('idempotency_keys')
@@ -114,19 +128,18 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
 
     async insert(row, idempotency) {
       try {
-        await database.transaction(async (tx) => {
-          await tx.insertInto('executions').values(row).execute();
-          if (idempotency) {
-            const { key, requestHash } = idempotency;
-            const claim = { tenant: row.tenant, key, request_hash: requestHash, execution_id: row.id, created_at: row.created_at };
-            await tx.insertInto('idempotency_keys').values(claim).execute();
-          }
-          const data = { skill: row.skill_name, version: row.skill_version, status: row.status };
-          await events.append(
-            { tenant: row.tenant, actor: actorOf(row.actor), subject: subjectOf(row.id), type: 'execution.created', data },
-            tx,
-          );
-        });
+        const { id, tenant, actor, created_at } = row;
+        const steps: Step[] = [{ query: () => insertRow(row) }];
+        if (idempotency) {
+          const { key, requestHash } = idempotency;
+          const claim = { tenant, key, request_hash: requestHash, execution_id: id, created_at };
+          steps.push({ query: () => kysely.insertInto('idempotency_keys').values(claim).compile() });
+        }
+        const data = { skill: row.skill_name, version: row.skill_version, status: row.status };
+        const event = { tenant, actor: actorOf(actor), subject: subjectOf(id), type: 'execution.created', data };
+        steps.push({ query: () => events.entry(event) });
+        await database.batch(steps);
+        events.announce();
         return undefined;
       } catch (error) {
         const winner = idempotency && (await findByKey(row.tenant, idempotency.key, idempotency.requestHash));
@@ -167,36 +180,34 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
         finished_at: new Date().toISOString(),
       };
       const files = finish.files.toSorted((one, other) => Buffer.compare(Buffer.from(one.path), Buffer.from(other.path)));
-      const write = database.transaction(async (tx): Promise<Written> => {
-        if (finish.files.length > 0) {
-          const rows = finish.files.map(({ path, size, sha256 }) => ({ execution_id: id, tenant, path, size, digest: sha256 }));
-          // A statement takes so many values and no more.
-          for (let at = 0; at < rows.length; at += 1000)
-            await tx
-              .insertInto('execution_files')
-              .values(rows.slice(at, at + 1000))
-              .execute();
-        }
-        await addUsage(tx, tenant, logSize + finish.files.reduce((sum, file) => sum + file.size, 0));
-        const data = { status: finish.status, ...(finish.error && { error: finish.error.code }), duration_ms: finish.durationMs };
-        await events.append({ tenant, actor: actorOf(actor), subject: subjectOf(id), type: 'execution.finished', data }, tx);
-        // Last of all, so that what it took to write the rest is in it.
+      const steps: Step[] = [];
+      // A statement takes so many values and no more.
+      for (let at = 0; at < files.length; at += 1000) {
+        const rows = files.slice(at, at + 1000).map(({ path, size, sha256 }) => ({ execution_id: id, tenant, path, size, digest: sha256 }));
+        steps.push({ query: () => kysely.insertInto('execution_files').values(rows).compile() });
+      }
+      const data = { status: finish.status, ...(finish.error && { error: finish.error.code }), duration_ms: finish.durationMs };
+      const event = { tenant, actor: actorOf(actor), subject: subjectOf(id), type: 'execution.finished', data };
+      steps.push({ query: () => events.entry(event) });
+      const bytes = files.reduce((sum, file) => sum + file.size, logSize);
+      if (bytes > 0) steps.push({ query: () => addBytes({ tenant, bytes }) });
+      // Last of all, so that its timings have what it took to write the rest.
+      const end = (): typeof ended & { timings: string | null } => {
         finish.watch?.lap('record');
-        const values = { ...ended, timings: finish.watch ? JSON.stringify(finish.watch.read()) : null };
-        const { numUpdatedRows } = await tx
-          .updateTable('executions')
-          .set(values)
-          .where('id', '=', id)
-          .where('host', '=', host)
-          .where('status', 'in', ['queued', 'running'])
-          .executeTakeFirst();
-        if (Number(numUpdatedRows) === 0) throw new ClosedElsewhere();
-        return { row: { ...row, ...values }, files, log: finish.log };
+        return { ...ended, timings: finish.watch ? JSON.stringify(finish.watch.read()) : null };
+      };
+      let values = { ...ended, timings: null as string | null };
+      steps.push({
+        query() {
+          values = end();
+          return endRow({ id, host, ...values });
+        },
+        mustChange: true,
       });
-      return write.catch((error) => {
-        if (error instanceof ClosedElsewhere) return undefined;
-        throw error;
-      });
+      // Another host may have closed it, because this one seemed gone: that record stands.
+      if (!(await database.batch(steps))) return undefined;
+      events.announce();
+      return { row: { ...row, ...values }, files, log: finish.log };
     },
 
     async row(id, tenant) {
@@ -317,15 +328,29 @@ export function describeExecution({ row, files, log }: Written, filesUrl: (id: s
   };
 }
 
-/** Another host closed it, because this one seemed gone: that record stands. */
-class ClosedElsewhere extends Error {}
-
 function actorOf(text: string): Caller['actor'] {
   const [kind = 'atm', id = ''] = text.split(':');
   return { kind: kind as Caller['actor']['kind'], id };
 }
 
 const subjectOf = (id: string) => ({ type: 'execution', id });
+
+const endColumns = [
+  'status',
+  'request',
+  'output',
+  'log',
+  'log_size',
+  'error',
+  'exit_code',
+  'signal',
+  'duration_ms',
+  'timings',
+  'warm',
+  'peak_memory_bytes',
+  'cpu_ms',
+  'finished_at',
+] as const;
 
 const summaryColumns = [
   'id',
@@ -348,6 +373,8 @@ const summaryColumns = [
   'started_at',
   'finished_at',
 ] as const;
+
+const columns = [...new Set([...summaryColumns, ...endColumns, 'input', 'cancel_requested', 'actor'] as const)];
 
 function summary(row: Pick<ExecutionRow, (typeof summaryColumns)[number]>): ExecutionSummary {
   const { id, tenant, status, error, ...rest } = row;

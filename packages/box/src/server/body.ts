@@ -12,17 +12,29 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
   const chunks: Buffer[] = [];
   let size = 0;
-  try {
-    // The request outlives a body that is given up: its connection still carries the answer.
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  const broken = (cause?: unknown): BoxError => new BoxError('bad_request', 'The body ended before it was whole.', { cause });
+  if (request.destroyed && !request.complete) throw broken();
+  await new Promise<void>((resolve, reject) => {
+    const finish = (error?: BoxError): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
+      if (!error) resolve();
+      else {
+        // The request outlives a body that is given up: its connection still carries the answer.
+        request.pause();
+        reject(error);
+      }
+    };
+    const onData = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > limit) throw tooLarge();
-      chunks.push(chunk);
-    }
-  } catch (cause) {
-    if (cause instanceof BoxError) throw cause;
-    throw new BoxError('bad_request', 'The body ended before it was whole.', { cause });
-  }
+      if (size > limit) finish(tooLarge());
+      else chunks.push(chunk);
+    };
+    const onEnd = (): void => finish();
+    const onError = (cause: Error): void => finish(broken(cause));
+    const onClose = (): void => finish(request.readableEnded ? undefined : broken());
+    if (request.readableEnded) resolve();
+    else request.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
+  });
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
 }
 

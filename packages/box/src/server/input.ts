@@ -40,8 +40,17 @@ function queryValues(query: URLSearchParams, signed: boolean): Record<string, st
   return values;
 }
 
+/** Kept: zod compiles a schema when it is first used, which takes longer than using it. */
+const strict = new WeakMap<z.ZodObject, z.ZodObject>();
+
+function strictly(schema: z.ZodObject): z.ZodObject {
+  const known = strict.get(schema) ?? schema.strict();
+  strict.set(schema, known);
+  return known;
+}
+
 function validate(schema: z.ZodObject, value: Record<string, unknown>): unknown {
-  const parsed = schema.strict().safeParse(value);
+  const parsed = strictly(schema).safeParse(value);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map((issue) => ({ path: `/${issue.path.join('/')}`, message: issue.message }));
   const [first] = problems;

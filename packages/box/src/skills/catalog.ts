@@ -7,6 +7,7 @@ import type { Events } from '../events/events.ts';
 import type { Blobs } from '../store/blobs.ts';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';
 import type { Database } from '../store/database.ts';
+import { statement } from '../store/statement.ts';
 import type { SkillRow } from '../store/tables.ts';
 import { type ArchiveLimits, digestOf, packArchive, readArchive } from './archive.ts';
 import { declaredDependencies } from './dependencies/declared.ts';
@@ -14,6 +15,7 @@ import type { Dependencies } from './dependencies/dependencies.ts';
 import { releaseLock } from './dependencies/records.ts';
 import { type SkillDefinition, usesHostInterpreter } from './format.ts';
 import { lintFiles } from './lint.ts';
+import { createResolved } from './resolved.ts';
 import { searchSkills } from './search.ts';
 import { compareVersions, latestOf, nextFree } from './versions.ts';
 
@@ -54,6 +56,13 @@ export interface CatalogParts {
 
 export function createCatalog({ database, blobs, dependencies, events, tenants, limits }: CatalogParts): Catalog {
   const { kysely } = database;
+
+  const resolved = createResolved();
+  const selectVersions = statement<Pick<SkillRow, 'tenant' | 'name'>, Pick<SkillRow, 'version' | 'digest' | 'created_at'>>(
+    ['tenant', 'name'],
+    ({ tenant, name }) =>
+      kysely.selectFrom('skills').select(['version', 'digest', 'created_at']).where('tenant', '=', tenant).where('name', '=', name),
+  );
 
   const rowsOf = (tenant: string, name: string): Promise<SkillRow[]> =>
     kysely.selectFrom('skills').selectAll().where('tenant', '=', tenant).where('name', '=', name).execute();
@@ -217,18 +226,17 @@ export function createCatalog({ database, blobs, dependencies, events, tenants, 
     },
 
     async resolve(tenant, name, version) {
-      const row = await rowOf(tenant, name, version);
+      const versions = await database.query(selectVersions({ tenant, name }));
+      const wanted = version === 'latest' ? latestOf(versions.map((row) => row.version)) : version;
+      const found = versions.find((row) => row.version === wanted);
+      const known = found && resolved.get(tenant, name, found);
+      if (known) return known;
+      const row = await rowOf(tenant, name, wanted ?? version);
       const { archive, digest, instructions, lock } = row;
-      return {
-        tenant,
-        name,
-        version: row.version,
-        digest,
-        archive,
-        instructions,
-        lock,
-        definition: JSON.parse(row.definition) as SkillDefinition,
-      };
+      const definition = JSON.parse(row.definition) as SkillDefinition;
+      const skill = { tenant, name, version: row.version, digest, archive, instructions, lock, definition };
+      resolved.keep(skill, row.created_at);
+      return skill;
     },
   };
 }

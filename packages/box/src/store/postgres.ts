@@ -2,7 +2,7 @@ import { BoxError } from '@skillbox/protocol';
 import { Kysely, PostgresDialect, type PostgresPoolClient, sql } from 'kysely';
 import pg from 'pg';
 import { clockMs } from './clock.ts';
-import type { Database } from './database.ts';
+import type { Database, Step } from './database.ts';
 import { PostgresListener } from './postgres-listener.ts';
 import { PostgresNotifier } from './postgres-notifier.ts';
 import type { Tables } from './tables.ts';
@@ -52,6 +52,8 @@ export async function openPostgres(dsn: string, timeoutMs = 0): Promise<Database
       return rows[0]?.now ?? Number.NaN;
     },
     transaction: (run) => runTransaction(kysely, run),
+    query: async (query) => (await kysely.executeQuery(query)).rows,
+    batch: (steps) => runBatch(kysely, steps),
     notify(channel) {
       listener.wake(channel);
       notifier.send(channel);
@@ -63,6 +65,22 @@ export async function openPostgres(dsn: string, timeoutMs = 0): Promise<Database
       return closing;
     },
   };
+}
+
+async function runBatch(kysely: Kysely<Tables>, steps: readonly Step[]): Promise<boolean> {
+  const unchanged = new Error('nothing was changed');
+  try {
+    await runTransaction(kysely, async (tx) => {
+      for (const { query, mustChange = false } of steps) {
+        const { numAffectedRows } = await tx.executeQuery(query());
+        if (mustChange && !numAffectedRows) throw unchanged;
+      }
+    });
+    return true;
+  } catch (error) {
+    if (error === unchanged) return false;
+    throw error;
+  }
 }
 
 function clientSettings(dsn: string): pg.ClientConfig {

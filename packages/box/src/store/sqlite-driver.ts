@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import type { Database as Connection, Statement } from 'better-sqlite3';
 import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult } from 'kysely';
+import type { Step } from './database.ts';
 
 const patienceMs = 5000;
 const preparedLimit = 500;
@@ -34,6 +35,42 @@ export class SqliteDriver implements Driver {
     const next = this.#waiting.shift();
     if (next) return next();
     this.#taken = false;
+  }
+
+  async query<R>(query: CompiledQuery<R>): Promise<R[]> {
+    const connection = await this.acquireConnection();
+    try {
+      return (await connection.executeQuery<R>(query)).rows;
+    } finally {
+      await this.releaseConnection();
+    }
+  }
+
+  /** In one go, without a pause in which others could come in between. */
+  async batch(steps: readonly Step[]): Promise<boolean> {
+    await this.acquireConnection();
+    try {
+      return await withPatience(() => this.#runAll(steps));
+    } finally {
+      await this.releaseConnection();
+    }
+  }
+
+  #runAll(steps: readonly Step[]): boolean {
+    this.#shared.run('begin immediate');
+    try {
+      for (const { query, mustChange = false } of steps) {
+        const { sql, parameters } = query();
+        if (this.#shared.run(sql, parameters) > 0 || !mustChange) continue;
+        this.#shared.run('rollback');
+        return false;
+      }
+      this.#shared.run('commit');
+      return true;
+    } catch (error) {
+      if (this.#connection.inTransaction) this.#shared.run('rollback');
+      throw error;
+    }
   }
 
   /** Immediate: a transaction that reads first and writes later could otherwise fail halfway, when another process wrote in between. */
@@ -102,6 +139,11 @@ class SqliteConnection implements DatabaseConnection {
       const { changes, lastInsertRowid } = statement.run(parameters);
       return { numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid), rows: [] };
     });
+  }
+
+  /** How many rows it changed. For what gives no rows. */
+  run(sql: string, parameters: readonly unknown[] = []): number {
+    return this.#prepare(sql).run(parameters).changes;
   }
 
   streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {

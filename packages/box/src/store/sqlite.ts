@@ -27,6 +27,8 @@ export async function openSqlite(file: string): Promise<Database> {
     kind: 'sqlite',
     now: () => Promise.resolve(Date.now()),
     transaction: (run) => runTransaction(kysely, run),
+    query: (query) => driver.query(query),
+    batch: (steps) => driver.batch(steps),
     notify: (channel) => {
       wakeups.emit(channel);
     },
