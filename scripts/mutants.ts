@@ -47,6 +47,9 @@ const warmPython = edit('packages/box/native/warm/python/sitecustomize.py');
 const warmNode = edit('packages/box/native/warm/node.cjs');
 const warmth = edit('packages/box/src/executions/warmth.ts');
 const bubblewrap = edit(`${provider}/provider.ts`);
+const stock = edit('packages/box/src/sandbox/stock.ts');
+const ahead = edit('packages/box/src/sandbox/ahead.ts');
+const recovery = edit('packages/box/src/sandbox/recovery.ts');
 const dependencyTree = edit('packages/box/src/skills/dependencies/tree.ts');
 const buildRecords = edit('packages/box/src/skills/dependencies/records.ts');
 
@@ -92,6 +95,36 @@ const warm: Mutant[] = [
       'const standing = await prepare(oneShot(launched), waiterOf(shape.argv, { ...recipe, env: { ...recipe.env, ...(shape as RunRequest).env } }));',
     ),
     bubblewrap('makeReady({ argv, limits, skillFolder }, warm)', 'makeReady(request, warm)'),
+  ),
+];
+
+const pools: Mutant[] = [
+  mutant(
+    'one hand-over for each that stands ready',
+    'pools',
+    'no two creates get the same one, whoever asks and however many at once',
+    stock('const entry = pool.ready.shift();\n      if (entry) served', 'const entry = pool.ready[0];\n      if (entry) served'),
+  ),
+  mutant(
+    'pools by the version of a template',
+    'pools',
+    'serves only creates of the very version of its template',
+    ahead('return `${template.name}@${template.version} ${createHash', 'return `${template.name} ` || `${createHash'),
+  ),
+  mutant(
+    'nothing of a create in what stands ready',
+    'pools',
+    'what stands ready holds nothing of whoever came before',
+    ahead(
+      '() => make(provider, makeAhead, template)',
+      '() => make(provider, makeAhead, { ...template, setup: Object.entries(env).map(([name, value]) => `echo ${value} > ${name}`) })',
+    ),
+  ),
+  mutant(
+    'what no record owns is removed at start',
+    'pools',
+    'what a killed server left of them is gone after the next start',
+    recovery('if (row && (isLiving(row.state) || row.host !== host)) continue;', 'continue;'),
   ),
 ];
 
@@ -783,6 +816,7 @@ const webhooks: Mutant[] = [
  */
 export const mutants: readonly Mutant[] = [
   ...warm,
+  ...pools,
   ...namespaces,
   ...identity,
   ...files,

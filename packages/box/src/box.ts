@@ -25,6 +25,7 @@ import type { Manifest } from './manifest/schema.ts';
 import type { Logger } from './observe/log.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { writePrivateFile } from './private-file.ts';
+import { type Ahead, createAhead, type Standing } from './sandbox/ahead.ts';
 import { createCapacity } from './sandbox/capacity.ts';
 import { createSandboxes } from './sandbox/create-sandboxes.ts';
 import { createAuthority } from './sandbox/egress/authority.ts';
@@ -36,6 +37,7 @@ import { bubblewrapFolder, openBubblewrap } from './sandbox/providers/bubblewrap
 import { configuredImages, configuredProviders } from './sandbox/providers/configured.ts';
 import { createRouter, parsePrices } from './sandbox/routing.ts';
 import type { Sandboxes } from './sandbox/sandboxes.ts';
+import { createStock } from './sandbox/stock.ts';
 import { toTemplate } from './sandbox/template-definition.ts';
 import { createTemplates, type Templates } from './sandbox/templates.ts';
 import { openSecrets, type Secrets } from './secrets.ts';
@@ -71,6 +73,8 @@ export interface Box {
   readonly templates: Templates;
   readonly credits: Ledger;
   readonly sandboxes: Sandboxes;
+  /** Living sandboxes that stand ready for a create. */
+  readonly ahead: Pick<Ahead, 'state'>;
   readonly vault: Vault;
   readonly webhooks: Webhooks;
   /** All artifacts of an execution as tar.gz. Here, and not in the command, so that the CLI does not load what only servers need. */
@@ -135,6 +139,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     queued: () => slots.queued,
     launchersReady: () => provider.standby,
     warm: () => provider.warm,
+    ahead: () => ahead.state,
     egressConnections: () => egress.connections(),
     webhooksPending: () => webhooks.pending(),
   });
@@ -179,8 +184,16 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     ...{ database, host, most: config.maxSandboxes, leastFreeBytes: config.minFreeMemory },
     providers: [...providers.values()].filter(({ location }) => location === 'here').map(({ name }) => name),
   });
+  const stock = createStock<Standing>({
+    // What is left by those for runs of skills, which come first.
+    budgetBytes: () => config.warmMemory - provider.warm.memoryBytes,
+    idleMs: config.warmIdle,
+    busy: () => slots.running,
+    onTrouble: (message) => log.warn(message),
+  });
+  const ahead = createAhead({ log, providers, stock, room: () => capacity.look() });
   const sandboxes = createSandboxes({
-    ...{ database, egress, events, host, hosts, log, providers, secrets, templates, vault },
+    ...{ ahead, database, egress, events, host, hosts, log, providers, secrets, templates, vault },
     meter: createMeter(database),
     router: createRouter({ providers, capacity, prices: parsePrices(config.providerPrices) }),
     tenantLimit: config.tenantSandboxes,
@@ -203,6 +216,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
 
   return {
     ...{
+      ahead,
       catalog,
       config,
       credits,
@@ -277,6 +291,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       await executions.drain(config.drainTimeout);
       stopListening?.();
       await sandboxes.stop();
+      await stock.close();
       await egress.stop();
       await webhooks.stop();
       await heartbeat?.stop();

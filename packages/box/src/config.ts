@@ -249,14 +249,14 @@ export const settings = {
   warmMemory: setting(
     'SKILLBOX_WARM_MEMORY',
     size('512Mi'),
-    'Memory that sandboxes made ready ahead of their job may hold, all together; 0 makes none.',
+    'Memory that sandboxes made ready ahead may hold, those for runs of skills and those for creates together; 0 makes none.',
   ),
   warmCopies: setting(
     'SKILLBOX_WARM_COPIES',
     z.enum(['auto', 'always', 'never']).default('auto'),
     'When a Python run begins as a copy of a started interpreter: under sustained load, always, or never (each run then has its own seed for hashes and memory layout).',
   ),
-  warmIdle: setting('SKILLBOX_WARM_IDLE', time('5m'), 'How long sandboxes stay ready for a skill that nobody runs.'),
+  warmIdle: setting('SKILLBOX_WARM_IDLE', time('5m'), 'How long sandboxes stay ready for a skill or a template that nobody uses.'),
   logLevel: setting(
     'SKILLBOX_LOG_LEVEL',
     z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),

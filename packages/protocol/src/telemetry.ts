@@ -22,6 +22,27 @@ export const canaryRun = z
   })
   .meta({ id: 'CanaryRun' });
 
+const standing = {
+  ready: z.number().int().describe('That stand ready now'),
+  wanted: z.number().int().describe('That the demand of late asks for'),
+};
+const pools = {
+  ...standing,
+  pools: z.number().int(),
+  memory_bytes: z.number().int(),
+  served: z.number().int().describe('Since the start'),
+  missed: z.number().int().describe('Since the start: none was ready'),
+};
+const warm = z
+  .object({
+    budget_bytes: z.number().int().describe('SKILLBOX_WARM_MEMORY, for both'),
+    executions: z.object(pools).describe('For runs of skills'),
+    sandboxes: z
+      .object({ ...pools, templates: z.array(z.object({ template: z.string(), ...standing })) })
+      .describe('For creates of living sandboxes'),
+  })
+  .describe('Sandboxes made ready ahead');
+
 export const hostReport = z
   .object({
     host: z.string(),
@@ -31,6 +52,7 @@ export const hostReport = z
     memory: z.object({ total_bytes: z.number().int(), free_bytes: z.number().int() }),
     disk: z.object({ total_bytes: z.number().int(), free_bytes: z.number().int() }).describe('Where the state root is'),
     sandboxes: z.record(z.enum(sandboxStates), z.number().int()).describe('Of this host, by state'),
+    warm,
     providers: z.array(z.object({ name: z.string(), tier: z.string(), healthy: z.boolean(), detail: z.string() })),
     canary: canaryRun.nullable().describe('The last run here; null before the first'),
     webhooks: z.array(webhook).describe('Those of the box whose hub refuses or does not answer, or that gave up deliveries'),

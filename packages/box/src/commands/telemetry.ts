@@ -1,6 +1,7 @@
 import { canaryRun, hostReport, page, routeExplanation, staleItem, templateName } from '@skillbox/protocol';
 import { z } from 'zod';
 import { machineReport } from '../sandbox/machine.ts';
+import type { StockState } from '../sandbox/stock.ts';
 import { command } from './command.ts';
 
 export const telemetryCommands = [
@@ -18,7 +19,8 @@ export const telemetryCommands = [
 
   command({
     name: 'host.inspect',
-    summary: 'Show the machine, its sandboxes by state, the health of providers, the last canary and webhooks in trouble',
+    summary:
+      'Show the machine, its sandboxes by state, what stands ready, the health of providers, the last canary and webhooks in trouble',
     scope: 'admin',
     effect: 'read',
     input: z.object({}),
@@ -29,6 +31,11 @@ export const telemetryCommands = [
       ...{ host: box.host, version: box.version },
       ...(await machineReport(box.config.stateRoot)),
       ...(await box.sandboxes.telemetry.report()),
+      warm: {
+        budget_bytes: box.config.warmMemory,
+        executions: poolsOf(box.provider.warm),
+        sandboxes: { ...poolsOf(box.ahead.state), templates: [...box.ahead.state.templates] },
+      },
       webhooks: await box.webhooks.inTrouble(),
     }),
   }),
@@ -76,3 +83,8 @@ export const telemetryCommands = [
     },
   }),
 ];
+
+const poolsOf = ({ memoryBytes, missed, pools, ready, served, wanted }: StockState) => ({
+  ...{ ready, wanted, pools, served, missed },
+  memory_bytes: memoryBytes,
+});

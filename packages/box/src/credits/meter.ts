@@ -23,16 +23,17 @@ export interface Life {
   /** In credits. */
   readonly pricePerHour: number;
   readonly expiresAt: string | null;
+  /** Milliseconds since the epoch. Default: now. */
+  readonly startedAt?: number;
 }
 
 const hourMs = 3600_000;
 
 export function createMeter(database: Database, now: () => number = Date.now): Meter {
   return {
-    async begin(tx, { sandbox, tenant, pricePerHour, expiresAt }) {
+    async begin(tx, { sandbox, tenant, pricePerHour, expiresAt, startedAt: started = now() }) {
       const price = toMillionths(pricePerHour);
       if (price === 0) return;
-      const started = now();
       const last = await tx
         .selectFrom('credit_meters')
         .select(({ fn }) => fn.max('life').as('life'))

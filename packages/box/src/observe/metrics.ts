@@ -3,6 +3,7 @@
 import { type ExecutionPhase, type ExecutionTimings, executionPhases } from '@skillbox/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { WarmState } from '../sandbox/provider.ts';
+import type { StockState } from '../sandbox/stock.ts';
 
 export interface Metrics {
   readonly requests: Counter<'method' | 'route' | 'status'>;
@@ -25,6 +26,7 @@ export interface Readings {
   queued(): number;
   launchersReady(): number;
   warm(): WarmState;
+  ahead(): StockState;
   egressConnections(): number;
   webhooksPending(): Promise<number>;
 }
@@ -56,6 +58,11 @@ export function createMetrics(readings: Readings): Metrics {
   gauge('skillbox_warm_served', 'Runs since the start that one of them served', () => readings.warm().served);
   gauge('skillbox_warm_copied', 'Of those, by a copy of an interpreter that had started', () => readings.warm().copied);
   gauge('skillbox_warm_missed', 'Runs since the start that could have been served, had one been ready', () => readings.warm().missed);
+  gauge('skillbox_pool_ready', 'Living sandboxes that stand ready for a create', () => readings.ahead().ready);
+  gauge('skillbox_pool_wanted', 'Living sandboxes that the creates of late ask for', () => readings.ahead().wanted);
+  gauge('skillbox_pool_memory_bytes', 'Memory that they hold', () => readings.ahead().memoryBytes);
+  gauge('skillbox_pool_served', 'Creates since the start that one of them served', () => readings.ahead().served);
+  gauge('skillbox_pool_missed', 'Creates since the start that could have been served, had one been ready', () => readings.ahead().missed);
   gauge('skillbox_egress_connections', 'Connections of sandboxes to the egress proxy', readings.egressConnections);
   gauge('skillbox_webhook_deliveries_pending', 'Deliveries that wait, of the webhooks this host delivers for', readings.webhooksPending);
   const phaseSeconds = new Histogram({

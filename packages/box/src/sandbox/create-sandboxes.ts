@@ -12,6 +12,7 @@ import type { Database } from '../store/database.ts';
 import type { SandboxRow, SnapshotRow } from '../store/tables.ts';
 import type { Vault } from '../vault/vault.ts';
 import { createActivity } from './activity.ts';
+import type { Ahead, TakenAhead } from './ahead.ts';
 import { createDiskWatch } from './disk-watch.ts';
 import type { Egress } from './egress/egress.ts';
 import { requireSecrets } from './egress/injection.ts';
@@ -51,6 +52,7 @@ export interface SandboxParts {
   /** Living sandboxes one tenant may have. */
   readonly tenantLimit: number;
   readonly router: Router;
+  readonly ahead: Ahead;
 }
 
 /** With what the host does to them. */
@@ -75,13 +77,15 @@ interface Making {
   readonly onExpiry: SandboxRow['on_expiry'];
   readonly network: SandboxRow['network'];
   readonly snapshot?: { readonly id: string; readonly provider: string; readonly lineage: readonly string[] };
+  /** Whether one that was made ahead may serve it. */
+  readonly fromPool?: boolean;
 }
 
 const canaryEveryMs = 10 * 60_000;
 const hostsRemembered = 10_000;
 
 export function createSandboxes(parts: SandboxParts): HostedSandboxes {
-  const { database, egress, events, host, hosts, log, meter, providers, router, secrets, templates, tenantLimit, vault } = parts;
+  const { ahead, database, egress, events, host, hosts, log, meter, providers, router, secrets, templates, tenantLimit, vault } = parts;
   const records = createSandboxRecords(database, events, meter);
   const snapshotRecords = createSnapshotRecords(database);
   const activity = createActivity();
@@ -93,7 +97,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   const reaper = createReaper({ host, log, activity, lifecycle, locks, providers, records, secrets, onEnded: sweepSnapshots });
   const diskWatch = createDiskWatch({ events, log, providers, records });
   const timeLimits = createTimeLimits({ database, host, locks, log, providers, records, secrets });
-  const recovery = { egress, host, log, lifecycle, locks, providers, records, secrets };
+  const recovery = { ahead, egress, host, log, lifecycle, locks, providers, records, secrets };
 
   const rowOf = async (tenant: string, id: string): Promise<SandboxRow> => {
     const row = await records.row(id, tenant);
@@ -147,12 +151,9 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     }
   };
 
-  const make = async (caller: Caller, making: Making): Promise<SandboxRow> => {
-    const { template, labels, network, request, onExpiry, snapshot } = making;
-    const id = newSandboxId();
-    const wantedNetwork = providerNetwork({ network, template: JSON.stringify(template) });
+  const newRow = (id: string, caller: Caller, { template, labels, network, request, onExpiry, snapshot }: Making): SandboxRow => {
     const now = Date.now();
-    const row: SandboxRow = {
+    return {
       id,
       tenant: caller.tenant,
       state: 'requested',
@@ -179,17 +180,42 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       route: '[]',
       actor: encodeActor(caller.actor),
     };
-    return withCandidates(id, [caller, template, onExpiry, wantedNetwork, snapshot?.provider], (candidates) =>
-      locks.exclusive(id, async () => {
+  };
+
+  const make = async (caller: Caller, making: Making): Promise<SandboxRow> => {
+    const { template, network, request, onExpiry, snapshot } = making;
+    const wantedNetwork = providerNetwork({ network, template: JSON.stringify(template) });
+    const wanted: Parameters<typeof wantedBy> = [caller, template, onExpiry, wantedNetwork, snapshot?.provider];
+    const taken = making.fromPool ? ahead.take({ template, network: wantedNetwork, env: request.env }) : undefined;
+    const made = (taken && (await adopt(caller, making, wanted, taken))) ?? (await makeAnew(caller, making, wanted));
+    reaper.expect(made.expires_at);
+    return made;
+  };
+
+  const makeAnew = (caller: Caller, making: Making, wanted: Parameters<typeof wantedBy>): Promise<SandboxRow> => {
+    const row = newRow(newSandboxId(), caller, making);
+    return withCandidates(row.id, wanted, (candidates) =>
+      locks.exclusive(row.id, async () => {
         await records.insert({ ...row, route: JSON.stringify(candidates.route) }, caller.actor, tenantLimit);
-        const made = await lifecycle.make(row, caller.actor, candidates, snapshot?.id);
-        reaper.expect(made.expires_at);
-        return made;
+        return lifecycle.make(row, caller.actor, candidates, making.snapshot?.id);
       }),
     );
   };
 
-  const create = async (caller: Caller, request: CreateSandbox): Promise<SandboxRow> => {
+  /** undefined when another provider is the one to make it now. */
+  const adopt = async (caller: Caller, making: Making, wanted: Parameters<typeof wantedBy>, taken: TakenAhead) => {
+    const row = newRow(taken.id, caller, making);
+    try {
+      return await withCandidates(row.id, wanted, async ({ providers: [first], route }) => {
+        if (first !== taken.provider) return undefined;
+        return locks.exclusive(row.id, () => lifecycle.adopt(row, caller.actor, { taken, route, limit: tenantLimit }));
+      });
+    } finally {
+      taken.putBack();
+    }
+  };
+
+  const create = async (caller: Caller, request: CreateSandbox, fromPool: boolean): Promise<SandboxRow> => {
     const snapshot = request.snapshot === undefined ? undefined : await snapshots.find(caller.tenant, request.snapshot);
     const fromSnapshot = snapshot && request.template === undefined ? templateOf(snapshot) : undefined;
     const template = fromSnapshot ?? (await templates.resolve(request.template ?? 'canary'));
@@ -202,6 +228,8 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       request: { env: request.env, inputs: request.inputs, ttlMs: ttlOf(request.ttl, template) },
       onExpiry: request.on_expiry ?? 'destroy',
       network: network && JSON.stringify(network),
+      // The disk of a snapshot is its tenant's.
+      fromPool: fromPool && snapshot === undefined,
       ...(snapshot && { snapshot: { id: snapshot.id, provider: snapshot.provider, lineage: lineageOf(snapshot) } }),
     });
   };
@@ -227,9 +255,10 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   };
   const canaryCaller: Caller = { tenant: canaryTenant, actor: boxActor, scopes: ['admin'] };
   const telemetry = createTelemetry({
-    ...{ database, events, host, log, locks, providers, records, enforce: closeAndExpire },
+    ...{ ahead, database, events, host, log, locks, providers, records, enforce: closeAndExpire },
     canary: {
-      create: async () => (await create(canaryCaller, { template: 'canary', labels: {}, env: {}, inputs: {} })).id,
+      // One that was made ahead would not show that sandboxes can be made now.
+      create: async () => (await create(canaryCaller, { template: 'canary', labels: {}, env: {}, inputs: {} }, false)).id,
       exec: async (id) => {
         const row = await ownRow(canaryTenant, id);
         await runSetup(handleOf(providers, secrets, row), ['true'], () => activity.nextProgramId(id));
@@ -242,7 +271,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   let canaryTimer: NodeJS.Timeout | undefined;
 
   return {
-    create: async (caller, request) => describe(await create(caller, request)),
+    create: async (caller, request) => describe(await create(caller, request, true)),
 
     async createInternal(caller, template, labels) {
       const request = { env: {}, inputs: {}, ttlMs: template.ttl.default_ms };
@@ -425,6 +454,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       await closeAndExpire();
       await snapshots.sweep();
       await endUnpaid(recovery, await meter.renew(host));
+      await ahead.settle(async (id) => (await records.row(id)) !== undefined);
     },
     hostGone: (gone) => failSandboxesOf(recovery, gone),
     async stop() {

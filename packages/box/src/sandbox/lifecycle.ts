@@ -8,6 +8,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Secrets } from '../secrets.ts';
 import type { SandboxRow } from '../store/tables.ts';
 import type { Activity } from './activity.ts';
+import type { TakenAhead } from './ahead.ts';
 import type { Egress } from './egress/egress.ts';
 import type { LivingProvider, ProviderRef } from './living.ts';
 import { networkOf, policyOf } from './network.ts';
@@ -19,6 +20,8 @@ import { handleOf, specOf } from './spec.ts';
 export interface Lifecycle {
   /** From requested to ready at the first candidate that can; or failed, with nothing left behind. */
   make(row: SandboxRow, actor: Actor, candidates: Candidates, snapshot?: string): Promise<SandboxRow>;
+  /** The same for one that was made ahead: from here on it is the row's. */
+  adopt(row: SandboxRow, actor: Actor, adopting: Adopting): Promise<SandboxRow>;
   /** A new disk under the same id. */
   remake(row: SandboxRow, actor: Actor, remaking: Remaking): Promise<SandboxRow>;
   /** What has ended stays as it is. */
@@ -33,6 +36,13 @@ export interface Pausing {
   readonly cause: NonNullable<Sandbox['pause_cause']>;
   readonly reason: string;
   readonly patch?: Partial<SandboxRow>;
+}
+
+export interface Adopting {
+  readonly taken: TakenAhead;
+  readonly route: Route;
+  /** Living sandboxes the tenant may have. */
+  readonly limit: number;
 }
 
 export interface Remaking {
@@ -102,14 +112,10 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
         route.push({ provider: provider.name, taken: false, reason: failure });
         continue;
       }
-      const where = typeof ref.host === 'string' ? `, on ${ref.host}` : '';
-      const reason = `${route.length === 0 ? 'the first candidate' : 'the first that could'}${where}`;
-      route.push({ provider: provider.name, taken: true, reason });
-      const patch = {
-        ...{ provider: provider.name, tier: provider.tier, ref: JSON.stringify(ref), route: JSON.stringify(route) },
-        ready_at: new Date().toISOString(),
-      };
+      const patch = madeBy(provider, ref, route);
       const ready = await records.transition(row, { from: ['provisioning'], to: 'ready', actor, reason: null, patch });
+      // From now on every program in it is one that was started here.
+      if (ready) activity.raiseProgramId(row.id, 0);
       if (ready) return ready;
       // Another host took this one for gone and closed the record, which stands.
       await provider.open(ref, specOf(secrets, row)).teardown();
@@ -127,6 +133,19 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
     async make(row, actor, candidates, snapshot) {
       const begun = await records.transition(row, { from: ['requested'], to: 'provisioning', actor, reason: null });
       return provision(await must(begun, row.id, 'requested'), actor, candidates, snapshot);
+    },
+
+    async adopt(row, actor, { taken, route, limit }) {
+      const ready: SandboxRow = { ...row, ...madeBy(taken.provider, taken.ref, route), state: 'ready' };
+      try {
+        await records.insertReady(ready, actor, limit);
+      } catch (error) {
+        if (!isRefusal(error)) taken.doubt();
+        throw error;
+      }
+      taken.handOver();
+      activity.raiseProgramId(row.id, taken.programs);
+      return ready;
     },
 
     async remake(row, actor, { candidates, reason, patch, snapshot, limit }) {
@@ -183,6 +202,19 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
       const patch = { ended_at: new Date().toISOString() };
       return records.transition(row, { from: livingStates, to: 'failed', actor, reason, patch });
     },
+  };
+}
+
+/** Then nothing was written. Of any other failure of a transaction one cannot say. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof BoxError && (error.code === 'sandbox_limit' || error.code === 'insufficient_credits');
+
+function madeBy({ name, tier }: LivingProvider, ref: ProviderRef, route: Route) {
+  const where = typeof ref.host === 'string' ? `, on ${ref.host}` : '';
+  const reason = `${route.length === 0 ? 'the first candidate' : 'the first that could'}${where}`;
+  return {
+    ...{ provider: name, tier, ref: JSON.stringify(ref), ready_at: new Date().toISOString() },
+    route: JSON.stringify([...route, { provider: name, taken: true, reason }]),
   };
 }
 

@@ -25,8 +25,23 @@ export interface LivingProvider {
   /** Removes a snapshot that no sandbox needs any more. */
   removeSnapshot(snapshot: string): Promise<void>;
   close(): Promise<void>;
+  /** Provisions and starts one before it is known for whom: `spec` has neither tenant nor env. Without it every create waits for its own. */
+  makeAhead?(spec: SandboxSpec): Promise<SandboxAhead>;
   /** Ends what runs in sandboxes whose disks have outgrown their limit, or fill the host; tells which. For those that cannot refuse the bytes. */
   endOvergrown?(): Promise<readonly Overgrown[]>;
+}
+
+/** It is nobody's, and nothing of anybody is in it. */
+export interface SandboxAhead {
+  readonly ref: ProviderRef;
+  readonly handle: SandboxHandle;
+  /** Resolves when it has ended by itself, and when it is handed over. */
+  readonly ended: Promise<void>;
+  /** It runs, and its disk is there. */
+  isWhole(): boolean;
+  readMemory(): number;
+  /** It is somebody's from here on; who opens it next says whose. */
+  handOver(): void;
 }
 
 export interface Overgrown {

@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Caller } from '../access/caller.ts';
 import type { Meter } from '../credits/meter.ts';
 import type { Events } from '../events/events.ts';
+import type { NewEvent } from '../events/row.ts';
 import { decodeCursor, encodeCursor } from '../store/cursor.ts';
 import type { Database } from '../store/database.ts';
 import type { SandboxRow, Tables } from '../store/tables.ts';
@@ -33,6 +34,8 @@ export interface Transition {
 export interface SandboxRecords {
   /** Throws sandbox_limit when the tenant would have more than `limit`. */
   insert(row: SandboxRow, actor: Actor, limit: number): Promise<void>;
+  /** The same for one that is ready: what came before is told at once. */
+  insertReady(row: SandboxRow, actor: Actor, limit: number): Promise<void>;
   /** The row as it is then; undefined when it is in another state, or another host's, by now. */
   transition(row: Pick<SandboxRow, 'id' | 'host'>, transition: Transition): Promise<SandboxRow | undefined>;
   /** Without a change of state. */
@@ -62,19 +65,17 @@ export function createSandboxRecords(database: Database, events: Events, meter: 
       tenant: row.tenant,
       pricePerHour: templateOf(row).price_per_hour,
       expiresAt: row.expires_at,
+      // What is ready already has begun then, and not when its record is written.
+      ...(row.state === 'ready' && row.ready_at !== null && { startedAt: Date.parse(row.ready_at) }),
     });
 
-  const appendEvent = (tx: Kysely<Tables>, row: SandboxRow, actor: Actor, from: SandboxState | null) =>
-    events.append(
-      {
-        tenant: row.tenant,
-        actor,
-        subject: { type: 'sandbox', id: row.id },
-        type: `sandbox.${row.state}`,
-        data: { template: row.template_name, provider: row.provider, from, reason: row.reason },
-      },
-      tx,
-    );
+  const eventOf = (row: SandboxRow, actor: Actor, from: SandboxState | null): NewEvent => ({
+    tenant: row.tenant,
+    actor,
+    subject: { type: 'sandbox', id: row.id },
+    type: `sandbox.${row.state}`,
+    data: { template: row.template_name, provider: row.provider, from, reason: row.reason },
+  });
 
   /** Two creates at once must not both take the last place: on PostgreSQL they queue here, on SQLite at the transaction. */
   const refuseAboveLimit = async (tx: Kysely<Tables>, tenant: string, limit: number): Promise<void> => {
@@ -89,20 +90,30 @@ export function createSandboxRecords(database: Database, events: Events, meter: 
     throw new BoxError('sandbox_limit', `This tenant has ${count} living sandboxes; ${limit} are allowed.`, { retryAfter: 10 });
   };
 
+  const insert = (row: SandboxRow, limit: number, told: readonly NewEvent[]): Promise<void> =>
+    database.transaction(async (tx) => {
+      await refuseAboveLimit(tx, row.tenant, limit);
+      await tx.insertInto('sandboxes').values(row).execute();
+      const labels = Object.entries(JSON.parse(row.labels) as Record<string, string>);
+      if (labels.length > 0)
+        await tx
+          .insertInto('sandbox_labels')
+          .values(labels.map(([name, value]) => ({ sandbox: row.id, name, value })))
+          .execute();
+      await beginMeter(tx, row);
+      await events.append(told, tx);
+    });
+
   return {
-    async insert(row, actor, limit) {
-      await database.transaction(async (tx) => {
-        await refuseAboveLimit(tx, row.tenant, limit);
-        await tx.insertInto('sandboxes').values(row).execute();
-        const labels = Object.entries(JSON.parse(row.labels) as Record<string, string>);
-        if (labels.length > 0)
-          await tx
-            .insertInto('sandbox_labels')
-            .values(labels.map(([name, value]) => ({ sandbox: row.id, name, value })))
-            .execute();
-        await beginMeter(tx, row);
-        await appendEvent(tx, row, actor, null);
-      });
+    insert: (row, actor, limit) => insert(row, limit, [eventOf(row, actor, null)]),
+
+    insertReady(row, actor, limit) {
+      const unmade = { ...row, provider: null };
+      return insert(row, limit, [
+        eventOf({ ...unmade, state: 'requested' }, actor, null),
+        eventOf({ ...unmade, state: 'provisioning' }, actor, 'requested'),
+        eventOf(row, actor, 'provisioning'),
+      ]);
     },
 
     transition({ id, host }, { from, to, actor, reason, patch, limit }) {
@@ -124,7 +135,7 @@ export function createSandboxRecords(database: Database, events: Events, meter: 
         if (to !== 'ready') await tx.deleteFrom('program_limits').where('sandbox', '=', id).execute();
         if (isLiving(to) && !isLiving(state)) await beginMeter(tx, row);
         if (!isLiving(to)) await meter.end(tx, row.id, row.ready_at);
-        await appendEvent(tx, row, actor, state);
+        await events.append(eventOf(row, actor, state), tx);
         return row;
       });
     },

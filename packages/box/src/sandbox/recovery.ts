@@ -3,6 +3,7 @@
 import type { Logger } from '../observe/log.ts';
 import type { Secrets } from '../secrets.ts';
 import type { SandboxRow } from '../store/tables.ts';
+import type { Ahead } from './ahead.ts';
 import type { Egress } from './egress/egress.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { type HeldSandbox, IncompleteList, type LivingProvider, type SandboxSpec } from './living.ts';
@@ -12,6 +13,7 @@ import { boxActor, isLiving, livingStates, type SandboxRecords } from './records
 import type { Providers } from './routing.ts';
 
 export interface RecoveryParts {
+  readonly ahead: Pick<Ahead, 'holds'>;
   readonly egress: Egress;
   readonly host: string;
   readonly log: Logger;
@@ -40,10 +42,12 @@ export async function closeUnfinished({ host, log, lifecycle, locks, records }: 
 
 /** Compares what the providers hold with the records, both ways. */
 export async function compareWithProviders(parts: RecoveryParts): Promise<void> {
-  const { host, log, lifecycle, locks, providers, records } = parts;
+  const { ahead, host, log, lifecycle, locks, providers, records } = parts;
   for (const provider of providers.values()) {
     const { held, isComplete } = await heldBy(provider, log);
     for (const { sandbox, ref } of held) {
+      // Asked before the record is: one that is handed over meanwhile has one by then.
+      if (ahead.holds(sandbox)) continue;
       const row = await records.row(sandbox);
       // Another host's is that host's business: some providers are shared.
       if (row && (isLiving(row.state) || row.host !== host)) continue;

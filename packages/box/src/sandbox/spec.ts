@@ -1,11 +1,11 @@
 /** From a row to the sandbox it stands for. */
 
-import { BoxError } from '@skillbox/protocol';
+import { BoxError, type Template } from '@skillbox/protocol';
 import type { Secrets } from '../secrets.ts';
 import type { SandboxRow } from '../store/tables.ts';
 import { channelFolder, proxyEnv } from './egress/environment.ts';
 import { trustEnv } from './egress/trust.ts';
-import type { LivingProvider, ProviderRef, SandboxHandle, SandboxSpec } from './living.ts';
+import type { LivingLimits, LivingProvider, ProviderRef, SandboxHandle, SandboxSpec } from './living.ts';
 import { networkOf, providerNetwork } from './network.ts';
 import { templateOf } from './records.ts';
 import type { Providers } from './routing.ts';
@@ -25,21 +25,15 @@ export const unsealRequest = (secrets: Secrets, row: Pick<SandboxRow, 'request'>
   JSON.parse(secrets.decrypt(row.request)) as SealedRequest;
 
 export function specOf(secrets: Secrets, row: SandboxRow, snapshot?: string): SandboxSpec {
-  const { resources, network, options, image, placement } = templateOf(row);
+  const template = templateOf(row);
+  const { network, options, image, placement } = template;
   const { channel } = networkOf(row);
   const trustsBox = channel && network.tls === true;
   const { env, inputs } = unsealRequest(secrets, row);
   return {
     id: row.id,
     tenant: row.tenant,
-    limits: {
-      memoryBytes: resources.memory_bytes,
-      cpu: resources.cpu,
-      processes: resources.processes,
-      openFiles,
-      diskBytes: resources.disk_bytes,
-      tmpBytes: resources.tmp_bytes,
-    },
+    limits: limitsOf(template),
     network: providerNetwork(row),
     env: { ...(channel && proxyEnv), ...(trustsBox && trustEnv(channelFolder)), ...env },
     ...(trustsBox && { trustsBox }),
@@ -47,6 +41,20 @@ export function specOf(secrets: Secrets, row: SandboxRow, snapshot?: string): Sa
     options: { ...options, ...(image !== null && { image }), ...(placement.length > 0 && { placement }), inputs },
   };
 }
+
+/** For one that is nobody's yet: what all sandboxes of the template have in common. */
+export function sharedSpec(id: string, template: Template): SandboxSpec {
+  return { id, tenant: '', limits: limitsOf(template), network: 'none', env: {}, options: {} };
+}
+
+const limitsOf = ({ resources }: Template): LivingLimits => ({
+  memoryBytes: resources.memory_bytes,
+  cpu: resources.cpu,
+  processes: resources.processes,
+  openFiles,
+  diskBytes: resources.disk_bytes,
+  tmpBytes: resources.tmp_bytes,
+});
 
 export function providerOf(providers: Providers, row: SandboxRow): LivingProvider {
   const provider = row.provider === null ? undefined : providers.get(row.provider);

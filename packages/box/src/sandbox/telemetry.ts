@@ -4,6 +4,7 @@ import { type CanaryRun, type HostReport, type StaleItem, sandboxStates } from '
 import type { Events } from '../events/events.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Database } from '../store/database.ts';
+import type { Ahead } from './ahead.ts';
 import type { LivingProvider, ProviderRef } from './living.ts';
 import type { Locks } from './locks.ts';
 import { boxActor, isLiving, type SandboxRecords } from './records.ts';
@@ -21,6 +22,7 @@ export interface Telemetry {
 }
 
 export interface TelemetryParts {
+  readonly ahead: Pick<Ahead, 'holds'>;
   readonly database: Database;
   readonly events: Events;
   readonly host: string;
@@ -50,7 +52,7 @@ export const canaryTenant = 'canary';
 const canaryEvent = 'canary.finished';
 
 export function createTelemetry(parts: TelemetryParts): Telemetry {
-  const { database, events, host, log, locks, providers, records, canary } = parts;
+  const { ahead, database, events, host, log, locks, providers, records, canary } = parts;
   let running: Promise<CanaryRun> | undefined;
 
   const lastCanary = async (): Promise<CanaryRun | null> => {
@@ -71,6 +73,8 @@ export function createTelemetry(parts: TelemetryParts): Telemetry {
 
   /** Another host's is that host's business: some providers are shared. */
   const isOrphan = async (sandbox: string): Promise<boolean> => {
+    // Asked before the record is: one that is handed over meanwhile has one by then.
+    if (ahead.holds(sandbox)) return false;
     const row = await records.row(sandbox);
     return !row || (!isLiving(row.state) && row.host === host);
   };

@@ -31,6 +31,8 @@ export interface Disks {
   create(sandbox: string, uid: number, snapshot: string | undefined, limitBytes: number): DiskRecord;
   read(sandbox: string): DiskRecord | undefined;
   all(): DiskRecord[];
+  /** With every layer below it. */
+  isWhole(sandbox: string): boolean;
   /** Also what a crash left half made or half removed. */
   names(): string[];
   /** Folder with upper/ and work/. */
@@ -90,6 +92,10 @@ export function openDisks(root: string, owned: boolean): Disks {
     layerFolder,
     read,
     all,
+    isWhole(sandbox) {
+      const record = read(sandbox);
+      return record !== undefined && [join(folder(sandbox), 'upper'), ...record.layers.map(layerFolder)].every((path) => existsSync(path));
+    },
     names,
     create(sandbox, uid, snapshot, limitBytes) {
       if (snapshot !== undefined && !existsSync(layerFile(snapshot)))

@@ -12,7 +12,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import { identify } from '../../../process/identity.ts';
-import type { Capability, LivingProvider, NetworkMode, SandboxHandle, SandboxSpec } from '../../living.ts';
+import type { Capability, LivingProvider, NetworkMode, ProviderRef, SandboxHandle, SandboxSpec } from '../../living.ts';
 import { connectTo, createGuestClient, type GuestClient } from '../guest/guest-client.ts';
 import type { Cgroup, Cgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, livingOrders } from './command.ts';
@@ -45,13 +45,15 @@ export function createLiving(options: LivingOptions): LivingProvider {
   mkdirSync(options.runFolder, { recursive: true, mode: 0o700 });
   const disks = openDisks(options.folder, ids.kind === 'root');
   const handles = new Map<string, SandboxHandle>();
+  /** Nothing has run in them yet, so that their disks need no watching. */
+  const ahead = new Set<string>();
   const limits = createDiskLimits(disks, options.folder, options.reserveBytes);
 
   /** Also those that a server before this one started. */
   const running = (): Running[] =>
     disks.all().flatMap(({ sandbox, limitBytes }) => {
       const socket = join(options.runFolder, `${sandbox}.sock`);
-      if (limitBytes === undefined || !existsSync(socket)) return [];
+      if (limitBytes === undefined || ahead.has(sandbox) || !existsSync(socket)) return [];
       const guest = createGuestClient(() => connectTo(socket));
       const end = async (forced: boolean): Promise<void> => {
         const handle = forced ? handles.get(sandbox) : undefined;
@@ -68,10 +70,21 @@ export function createLiving(options: LivingOptions): LivingProvider {
     throw new BoxError('unavailable', `This host has ${uidsPerHost} living sandboxes already.`);
   };
 
+  const provision = async (spec: SandboxSpec): Promise<ProviderRef> => {
+    if (!options.isReady()) throw new BoxError('sandbox_unavailable', 'This host lacks a layer of the sandbox.');
+    await limits.requireReserve();
+    disks.create(spec.id, freeUid(), spec.snapshot, spec.limits.diskBytes);
+    return { folder: spec.id };
+  };
+
   const handleFor = (spec: SandboxSpec): SandboxHandle => {
     const known = handles.get(spec.id);
     if (known) return known;
-    const made = createHandle({ options, disks, limits, spec, forget: () => handles.delete(spec.id) });
+    const forget = (): void => {
+      handles.delete(spec.id);
+      ahead.delete(spec.id);
+    };
+    const made = createHandle({ options, disks, limits, spec, forget });
     handles.set(spec.id, made);
     return made;
   };
@@ -87,11 +100,30 @@ export function createLiving(options: LivingOptions): LivingProvider {
         ? { healthy: true, detail: cgroups.detail }
         : { healthy: false, detail: 'a layer of the sandbox is missing: skillbox doctor' };
     },
-    async provision(spec) {
-      if (!options.isReady()) throw new BoxError('sandbox_unavailable', 'This host lacks a layer of the sandbox.');
-      await limits.requireReserve();
-      disks.create(spec.id, freeUid(), spec.snapshot, spec.limits.diskBytes);
-      return { folder: spec.id };
+    provision,
+    async makeAhead(spec) {
+      ahead.add(spec.id);
+      const ref = await provision(spec);
+      const handle = handleFor(spec);
+      try {
+        await handle.waitReady(AbortSignal.timeout(startLimitMs));
+        const line = await connectTo(join(options.runFolder, `${spec.id}.sock`));
+        return {
+          ...{ ref, handle },
+          // It hangs up when it dies; nothing is ever said.
+          ended: new Promise((resolve) => line.resume().once('close', () => resolve())),
+          isWhole: () => !line.destroyed && disks.isWhole(spec.id),
+          readMemory: () => cgroups.open(spec.id).readMemory(),
+          handOver() {
+            line.destroy();
+            ahead.delete(spec.id);
+            handles.delete(spec.id);
+          },
+        };
+      } catch (error) {
+        await handle.teardown();
+        throw error;
+      }
     },
     open: (_ref, spec) => handleFor(spec),
     async list() {

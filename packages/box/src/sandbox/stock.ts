@@ -1,0 +1,234 @@
+/**
+ * Things that are made ahead, each to be taken once. A stock is filled off the request's path, sized by recent demand within a budget of
+ * memory, and let go when nobody asks any more.
+ */
+
+import { availableParallelism } from 'node:os';
+
+/** One that stands ready; whoever takes it disposes of it, or puts it back. */
+export interface Ready {
+  /** Resolves when it has ended by itself. */
+  readonly ended: Promise<void>;
+  readMemory(): number;
+  /** Never rejects. */
+  dispose(): Promise<unknown>;
+}
+
+export interface StockOptions {
+  /** Memory that all of them may hold together at this moment. */
+  budgetBytes(): number;
+  readonly idleMs: number;
+  /** Work under way that needs the cores: while it does, nothing is made ahead. */
+  busy(): number;
+  onTrouble(message: string): void;
+}
+
+export interface StockState {
+  readonly ready: number;
+  /** How many the demand of late asks for. */
+  readonly wanted: number;
+  readonly pools: number;
+  readonly memoryBytes: number;
+  readonly served: number;
+  readonly missed: number;
+}
+
+export interface Stock<T extends Ready> {
+  /** One that stands ready, or none. Either way the demand is noted and the pool filled up by and by. */
+  take(key: string, make: () => Promise<T>): T | undefined;
+  /** What was taken and not used. */
+  putBack(key: string, thing: T): void;
+  readonly state: StockState;
+  each(): { readonly key: string; readonly ready: number; readonly wanted: number }[];
+  close(): Promise<void>;
+}
+
+interface Pool<T> {
+  readonly ready: { readonly thing: T; readonly memoryBytes: number }[];
+  make: () => Promise<T>;
+  lastUse: number;
+  /** Uses of late; those of ten seconds ago count half. */
+  recent: number;
+  /** Memory of the last that was made. */
+  sizeBytes: number;
+  making: number;
+  /** Not before then, after one could not be made. */
+  restUntil: number;
+  failures: number;
+}
+
+const mostPerPool = 32;
+const recentHalfMs = 10_000;
+const sweepEveryMs = 5000;
+const busyPauseMs = 5;
+/** From a create to the end of the first command, usually: starting a process would hold it up by milliseconds. */
+const quietMs = 20;
+/** It waits for a moment without other work, but not for ever. */
+const patienceMs = 50;
+const longestRestMs = 60_000;
+
+export function createStock<T extends Ready>({ budgetBytes, idleMs, busy, onTrouble }: StockOptions): Stock<T> {
+  const cores = availableParallelism();
+  const pools = new Map<string, Pool<T>>();
+  const departures = new Set<Promise<unknown>>();
+  const arrivals = new Set<Promise<unknown>>();
+  let making = 0;
+  let served = 0;
+  let missed = 0;
+  let closed = false;
+  let filling: NodeJS.Timeout | undefined;
+
+  const track = (set: Set<Promise<unknown>>, work: Promise<unknown>): void => {
+    set.add(work);
+    void work.finally(() => set.delete(work));
+  };
+  const sum = (of: (pool: Pool<T>) => number): number => [...pools.values()].reduce((total, pool) => total + of(pool), 0);
+
+  /** As many as were taken of late, and one more. */
+  const wanted = (pool: Pool<T>): number => Math.min(mostPerPool, 1 + Math.ceil(recentUses(pool, Date.now())));
+
+  /** What would have to go at once is not made. */
+  const hasRoom = (pool: Pool<T>): boolean => {
+    const held = sum(({ lastUse, making: coming, ready, sizeBytes }) => (lastUse < pool.lastUse ? 0 : bytesOf(ready)) + coming * sizeBytes);
+    return held + pool.sizeBytes <= budgetBytes();
+  };
+
+  /** The pool that lacks most, of those that may be filled now. */
+  const neediest = (): Pool<T> | undefined => {
+    const now = Date.now();
+    let best: Pool<T> | undefined;
+    let most = 0;
+    for (const pool of pools.values()) {
+      const lack = wanted(pool) - pool.ready.length - pool.making;
+      if (lack > most && now >= pool.restUntil && hasRoom(pool)) {
+        best = pool;
+        most = lack;
+      }
+    }
+    return best;
+  };
+
+  const drop = (pool: Pool<T>): void => {
+    const gone = pool.ready.shift();
+    if (gone) track(departures, gone.thing.dispose());
+  };
+
+  /** Those of the pool that was used longest ago go first. */
+  const makeRoom = (): void => {
+    const oldest = [...pools.values()].sort((one, other) => one.lastUse - other.lastUse);
+    for (const pool of oldest) while (pool.ready.length > 0 && sum(({ ready }) => bytesOf(ready)) > budgetBytes()) drop(pool);
+  };
+
+  const stand = (pool: Pool<T>, thing: T): void => {
+    const entry = { thing, memoryBytes: thing.readMemory() };
+    pool.ready.push(entry);
+    pool.sizeBytes = entry.memoryBytes;
+    makeRoom();
+    void thing.ended.then(() => {
+      const index = pool.ready.indexOf(entry);
+      if (index < 0) return;
+      // Killed from outside while it stood ready.
+      pool.ready.splice(index, 1);
+      track(departures, thing.dispose());
+      fill();
+    });
+  };
+
+  const makeOne = async (pool: Pool<T>): Promise<void> => {
+    pool.making += 1;
+    making += 1;
+    try {
+      const thing = await pool.make();
+      pool.failures = 0;
+      if (closed) track(departures, thing.dispose());
+      else stand(pool, thing);
+    } catch (error) {
+      pool.failures += 1;
+      pool.restUntil = Date.now() + Math.min(longestRestMs, 500 * 2 ** pool.failures);
+      onTrouble(`a sandbox could not be made ready ahead: ${(error as Error).message}`);
+    } finally {
+      pool.making -= 1;
+      making -= 1;
+      fill();
+    }
+  };
+
+  const fill = (pauseMs = busyPauseMs): void => {
+    if (closed || filling) return;
+    const since = performance.now();
+    const later = (): void => {
+      filling = undefined;
+      while (!closed && making < Math.max(1, Math.floor(cores / 2))) {
+        const pool = neediest();
+        if (!pool) return;
+        // Whoever works now comes first: one made ahead takes a core for longer than it saves.
+        if (busy() >= cores || (busy() > 0 && performance.now() - since < patienceMs)) {
+          filling = setTimeout(later, busyPauseMs);
+          return;
+        }
+        track(arrivals, makeOne(pool));
+      }
+    };
+    filling = setTimeout(later, pauseMs);
+  };
+
+  const sweep = setInterval(() => {
+    const now = Date.now();
+    for (const [key, pool] of pools) {
+      const isIdle = now - pool.lastUse >= idleMs;
+      const keep = isIdle ? 0 : wanted(pool);
+      while (pool.ready.length > keep) drop(pool);
+      if (isIdle && pool.making === 0) pools.delete(key);
+    }
+    makeRoom();
+    fill();
+  }, sweepEveryMs);
+  sweep.unref();
+
+  const noteUse = (key: string, make: () => Promise<T>): Pool<T> => {
+    const now = Date.now();
+    const known = pools.get(key);
+    const pool = known ?? { ready: [], make, lastUse: now, recent: 0, sizeBytes: 0, making: 0, restUntil: 0, failures: 0 };
+    if (!known) pools.set(key, pool);
+    pool.recent = recentUses(pool, now) + 1;
+    pool.make = make;
+    pool.lastUse = now;
+    return pool;
+  };
+
+  return {
+    take(key, make) {
+      if (closed || budgetBytes() <= 0) return undefined;
+      const pool = noteUse(key, make);
+      const entry = pool.ready.shift();
+      if (entry) served += 1;
+      else missed += 1;
+      fill(pool.ready.length > 0 ? quietMs : busyPauseMs);
+      return entry?.thing;
+    },
+    putBack(key, thing) {
+      const pool = pools.get(key);
+      served -= 1;
+      if (pool && !closed) stand(pool, thing);
+      else track(departures, thing.dispose());
+    },
+    get state() {
+      return {
+        ...{ pools: pools.size, ready: sum(({ ready }) => ready.length), wanted: sum(wanted), served, missed },
+        memoryBytes: sum(({ ready }) => bytesOf(ready)),
+      };
+    },
+    each: () => [...pools].map(([key, pool]) => ({ key, ready: pool.ready.length, wanted: wanted(pool) })),
+    async close() {
+      closed = true;
+      clearInterval(sweep);
+      clearTimeout(filling);
+      await Promise.all(arrivals);
+      for (const pool of pools.values()) while (pool.ready.length > 0) drop(pool);
+      await Promise.all(departures);
+    },
+  };
+}
+
+const recentUses = ({ lastUse, recent }: Pool<Ready>, now: number): number => recent * 0.5 ** ((now - lastUse) / recentHalfMs);
+const bytesOf = (ready: Pool<Ready>['ready']): number => ready.reduce((total, { memoryBytes }) => total + memoryBytes, 0);
