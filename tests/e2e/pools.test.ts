@@ -266,7 +266,7 @@ function uidOf(pid: string): number {
 /** Times aside, everything that differs would show here. */
 const view = `
 echo "up: $(cat up)"; id; pwd; env | sort; ulimit -a; umask; hostname
-ls -la --time-style=+ /home/user /tmp /dev/shm / /etc /dev | sort
+ls -la --time-style=+ /home/user /tmp /dev/shm / /etc /dev | grep -v ' proc$' | sort
 cat /proc/1/cmdline | tr '\\0' ' '; ls /proc | grep -E '^[0-9]+$' | sort -n | head -3
 cat /proc/self/status | grep -E '^(Cap|Seccomp|NoNewPrivs|Uid|Gid|Groups|SigBlk|SigIgn)'
 cat /proc/self/limits; cat /proc/net/dev | wc -l; cat /proc/self/mountinfo | cut -d' ' -f5,6 | sort; df --output=target,size /tmp /home/user
