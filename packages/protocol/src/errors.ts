@@ -67,6 +67,7 @@ export const errorKinds = {
   queue_full: kind(429, 6, 'Wait for Retry-After seconds and try again; the box is working at its limit.'),
   sandbox_limit: kind(429, 6, 'Destroy sandboxes that are no longer needed, or raise SKILLBOX_TENANT_SANDBOXES.'),
   shutting_down: kind(503, 6, 'The box is stopping; try again when it is back.'),
+  overloaded: kind(503, 6, 'Wait for Retry-After seconds and try again; the box has more to do than it can.'),
   unavailable: kind(503, 6, 'A part the box needs does not answer: skillbox health names it.'),
   sandbox_unavailable: kind(503, 6, 'The host lacks a layer of the sandbox: run skillbox doctor for the line that mends it.'),
   dependencies_building: kind(

@@ -79,6 +79,8 @@ export interface Command<I extends z.ZodObject = z.ZodObject> {
   readonly output: OutputKind;
   readonly http: HttpFace;
   readonly cli?: CliFace;
+  /** Throws when the box would refuse this caller now whatever it asks for. Called before the body is read, and not for what may be a repeat. */
+  admit?(box: Box, caller: Caller): void;
   run(context: CommandContext, input: z.output<I>): Promise<unknown>;
 }
 

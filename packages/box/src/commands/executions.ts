@@ -51,11 +51,14 @@ export const executionCommands = [
         'skillbox run data-analysis --input @numbers.json --download ./out --follow',
       ],
     },
+    admit: (box, caller) => box.executions.requirePlace(caller.tenant),
     async run(context, request) {
       const { box, caller, idempotencyKey, signal } = context;
       const begun = performance.now();
       const { id, isNew } = await box.executions.start(caller, request, idempotencyKey);
       const written = request.wait ? await box.executions.ended(id, signal) : undefined;
+      // Nobody is there for it, and nobody can come back for it.
+      if (request.wait && signal.aborted && idempotencyKey === undefined) box.executions.leaveQueue(id);
       const record = written
         ? describeExecution(written, linkMaker(context))
         : await box.executions.get(id, caller.tenant, linkMaker(context));

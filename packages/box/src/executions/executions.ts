@@ -28,6 +28,8 @@ import { isWaiting, type Slot, type Slots } from './slots.ts';
 import { createStopwatch, type Stopwatch } from './stopwatch.ts';
 
 export interface Executions {
+  /** Throws queue_full when one of this tenant would be refused now: known before anything of it is read. */
+  requirePlace(tenant: string): void;
   /** Accepted when it resolves; the id is what everything else takes. Not new when the key was used for it before. */
   start(caller: Caller, request: ExecutionRequest, idempotencyKey?: string): Promise<{ readonly id: string; readonly isNew: boolean }>;
   /**
@@ -41,6 +43,8 @@ export interface Executions {
   /** Output and states after entry `after`, live while it runs. */
   follow(row: ExecutionRow, after: number, signal: AbortSignal): AsyncGenerator<LogEntry>;
   cancel(row: ExecutionRow): Promise<void>;
+  /** Takes it out of the queue if it is still there: whoever asked for it has gone. */
+  leaveQueue(id: string): void;
   remove(row: ExecutionRow, actor: Caller['actor']): Promise<void>;
   /** Takes over a queued execution whose host is gone. */
   resume(row: ExecutionRow): Promise<void>;
@@ -312,6 +316,13 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       const local = active.get(row.id);
       if (local) local.controller.abort('cancelled');
       else database.notify(cancelChannel);
+    },
+
+    requirePlace: (tenant) => slots.requirePlace(tenant),
+
+    leaveQueue(id) {
+      const local = active.get(id);
+      if (local && !local.run) local.controller.abort('cancelled');
     },
 
     async resume(row) {

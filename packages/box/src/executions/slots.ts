@@ -1,4 +1,7 @@
-/** Fair slots: so many runs at once for the box and for each tenant; who must wait is served in turn, tenant by tenant. */
+/**
+ * Fair slots: so many runs at once for the box and for each tenant. Who must wait is served by need: the tenant with the fewest runs
+ * first, and in turn among equals. Some slots are only for tenants that run nothing, so that long runs of others never keep one out.
+ */
 
 import { BoxError } from '@skillbox/protocol';
 
@@ -10,6 +13,8 @@ export interface SlotLimits {
 }
 
 export interface Slot {
+  /** The part of its tenant's share of the processor that is fair for this run: one over the runs of the tenant. */
+  readonly share: number;
   release(): void;
 }
 
@@ -21,6 +26,8 @@ export interface Waiting {
 export interface Slots {
   readonly running: number;
   readonly queued: number;
+  /** Throws queue_full when a request of this tenant would be refused now. */
+  requirePlace(tenant: string): void;
   /** A slot at once, or a place in the queue; throws queue_full when there is neither. */
   request(
     tenant: string,
@@ -45,13 +52,32 @@ export function createSlots(limits: SlotLimits): Slots {
   let queued = 0;
   let closed = false;
 
-  const hasRoom = (tenant: string): boolean => running < limits.total && (runningOf.get(tenant) ?? 0) < limits.tenantSlots(tenant);
+  const reserve = reserveOf(limits.total);
+  const hasRoom = (tenant: string): boolean => {
+    const own = runningOf.get(tenant) ?? 0;
+    return own < limits.tenantSlots(tenant) && running < limits.total - (own > 0 ? reserve : 0);
+  };
+
+  /** Of those that may run, the one that runs least; among equals the one whose turn it is. */
+  const neediest = (): string | undefined => {
+    let found: string | undefined;
+    let fewest = Number.POSITIVE_INFINITY;
+    for (const tenant of queues.keys()) {
+      const own = runningOf.get(tenant) ?? 0;
+      if (own >= fewest || !hasRoom(tenant)) continue;
+      found = tenant;
+      fewest = own;
+    }
+    return found;
+  };
 
   const occupy = (tenant: string): Slot => {
     running += 1;
-    runningOf.set(tenant, (runningOf.get(tenant) ?? 0) + 1);
+    const own = (runningOf.get(tenant) ?? 0) + 1;
+    runningOf.set(tenant, own);
     let released = false;
     return {
+      share: 1 / own,
       release() {
         if (released) return;
         released = true;
@@ -66,7 +92,7 @@ export function createSlots(limits: SlotLimits): Slots {
 
   const serve = (): void => {
     while (running < limits.total) {
-      const tenant = [...queues.keys()].find(hasRoom);
+      const tenant = neediest();
       if (tenant === undefined) return;
       const waiters = queues.get(tenant) ?? [];
       const waiter = waiters.shift();
@@ -101,7 +127,9 @@ export function createSlots(limits: SlotLimits): Slots {
         settle();
       };
       const waiter: Waiter = { grant: (granted) => finish(() => resolve(granted)), refuse: (error) => finish(() => reject(error)) };
-      queues.set(tenant, [...(queues.get(tenant) ?? []), waiter]);
+      const waiters = queues.get(tenant);
+      if (waiters) waiters.push(waiter);
+      else queues.set(tenant, [waiter]);
       queued += 1;
       signal.addEventListener('abort', onAbort, { once: true });
       if (signal.aborted) onAbort();
@@ -111,6 +139,16 @@ export function createSlots(limits: SlotLimits): Slots {
     return { slot };
   };
 
+  const mayStart = (tenant: string): boolean => !queues.has(tenant) && hasRoom(tenant);
+
+  const requireQueue = (tenant: string): void => {
+    const waiting = queues.get(tenant)?.length ?? 0;
+    // A queue that others have filled has one more place for who waits for nothing yet: tenants are few, and a flood must not keep them out.
+    const full = waiting === 0 && limits.queue > 0 ? false : queued >= limits.queue;
+    if (!full && waiting < limits.tenantQueue) return;
+    throw new BoxError('queue_full', `${waiting} executions of this tenant and ${queued} in all are waiting already.`, { retryAfter: 1 });
+  };
+
   return {
     get running() {
       return running;
@@ -118,15 +156,13 @@ export function createSlots(limits: SlotLimits): Slots {
     get queued() {
       return queued;
     },
+    requirePlace(tenant) {
+      if (!mayStart(tenant)) requireQueue(tenant);
+    },
     request(tenant, { signal, timeoutMs, unbounded = false }) {
       if (closed) throw new BoxError('shutting_down', 'The box is stopping.', { retryAfter: 5 });
-      const waiting = queues.get(tenant)?.length ?? 0;
-      if (waiting === 0 && hasRoom(tenant)) return occupy(tenant);
-      if (!unbounded && (queued >= limits.queue || waiting >= limits.tenantQueue)) {
-        throw new BoxError('queue_full', `${waiting} executions of this tenant and ${queued} in all are waiting already.`, {
-          retryAfter: 1,
-        });
-      }
+      if (mayStart(tenant)) return occupy(tenant);
+      if (!unbounded) requireQueue(tenant);
       return enqueue(tenant, signal, timeoutMs);
     },
     close() {
@@ -139,3 +175,6 @@ export function createSlots(limits: SlotLimits): Slots {
     },
   };
 }
+
+/** A tenth, and at least one; where there are so few that one would be missed, none. */
+const reserveOf = (total: number): number => (total < 4 ? 0 : Math.max(1, Math.floor(total / 10)));

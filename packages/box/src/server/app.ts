@@ -19,15 +19,17 @@ import { orElsewhere } from './elsewhere.ts';
 import { errorAnswer } from './errors.ts';
 import { readInput } from './input.ts';
 import { openApiDocument } from './openapi.ts';
+import type { Pacer } from './pacer.ts';
 import { eventStream } from './sse.ts';
+import { callerOf } from './turnstile.ts';
 
 type App = Hono<{ Bindings: HttpBindings }>;
 type AppContext = Context<{ Bindings: HttpBindings }>;
 
-export function createApp(box: Box): App {
+export function createApp(box: Box, pacer: Pacer): App {
   const app: App = new Hono();
   mountE2b(app, box);
-  for (const command of commands) mountCommand(app, box, command);
+  for (const command of commands) mountCommand(app, box, pacer, command);
   const pages = mountPages(app, box);
   const routes = [...commands.map(({ http }) => http), ...pages.map((path) => ({ method: 'GET', path }))].map(({ method, path }) => ({
     method,
@@ -47,11 +49,14 @@ export function createApp(box: Box): App {
   return app;
 }
 
-function mountCommand(app: App, box: Box, command: Command): void {
+function mountCommand(app: App, box: Box, pacer: Pacer, command: Command): void {
   const route = command.http.path.replace(/:(\w+)\*$/, ':$1{.+}');
   app.on(command.http.method, route, (c) =>
     answer(box, c, command.http.path, (requestId, receivedAt) =>
-      run(c, requestId, receivedAt).catch((error) => orElsewhere(box, c.env.incoming, error)),
+      run(c, requestId, receivedAt).catch(async (error) => {
+        if (error instanceof BoxError && error.status === 429) await pacer.refusal(callerOf(c.env.incoming));
+        return orElsewhere(box, c.env.incoming, error);
+      }),
     ),
   );
   const run = async (c: AppContext, requestId: string, receivedAt: number): Promise<Response> => {
@@ -61,6 +66,8 @@ function mountCommand(app: App, box: Box, command: Command): void {
     const query = new URL(c.req.url).searchParams;
     const params = c.req.param() as Record<string, string>;
     const caller = await identify(box, command, incoming, params, query);
+    // Before the body is read: what will be refused anyway should cost as little as it can.
+    if (headerOf(incoming, 'idempotency-key') === undefined) command.admit?.(box, caller);
     const input = await readInput(command, incoming, params, query, box.config);
     const context: CommandContext = {
       box,

@@ -25,7 +25,7 @@ export function errorAnswer(error: unknown, requestId: string, log: Logger): Err
   const status = known.status === 200 ? 503 : known.status;
   const headers: Record<string, string> = {};
   if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
-  if (known.retryAfter !== undefined || status === 503) headers['Retry-After'] = String(known.retryAfter ?? 5);
+  if (known.retryAfter !== undefined || status === 503 || status === 429) headers['Retry-After'] = String(known.retryAfter ?? 5);
   const { code, message, hint, details } = known;
   return { status, headers, body: { error: code, message, hint, ...(details === undefined ? {} : { details }), request_id: requestId } };
 }

@@ -12,8 +12,11 @@ import { createApp } from './app.ts';
 import { passOn } from './forward.ts';
 import { answerMalformed, malformedAnswer } from './malformed.ts';
 import { mayBelongElsewhere } from './owner.ts';
+import { createPacer } from './pacer.ts';
 import { previewTarget, servePreview } from './preview.ts';
+import { createRefusals } from './refusals.ts';
 import { endSlowBodies } from './slow-bodies.ts';
+import { createTurnstile, type Turnstile } from './turnstile.ts';
 import { serveUpgrades } from './websocket.ts';
 
 export interface RunningServer {
@@ -26,20 +29,26 @@ export interface RunningServer {
 /** How long answers may take to be read once the executions have ended. */
 const answerGraceMs = 2000;
 
+/** What may wait to be read. With a millisecond or two for each, a caller that waits behind all of them waits for a few seconds. */
+const doorLimits = { perCaller: 200, all: 2000 };
+
 export async function startServer(config: Config, log: Logger = createLog(config.logLevel)): Promise<RunningServer> {
   const box = await openBox(config, log);
+  const turnstile = createTurnstile(doorLimits);
   const server = createServer(
     // A body may take as long as it likes, while it moves.
     { requestTimeout: 0, headersTimeout: 20_000, keepAliveTimeout: 65_000, requireHostHeader: false },
-    requestListener(box),
+    requestListener(box, turnstile),
   );
+  server.on('connection', () => turnstile.connected());
   const upgrades = serveUpgrades(server, box);
   answerMalformed(server);
   endSlowBodies(server, config.bodyTimeout);
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(config.port, config.bind, resolve);
+      // The system cuts it to what it allows. A connection for which there is no room is tried again by the caller's system, seconds later.
+      server.listen({ port: config.port, host: config.bind, backlog: 4096 }, resolve);
     });
   } catch (error) {
     await box.stop();
@@ -86,15 +95,26 @@ export async function startServer(config: Config, log: Logger = createLog(config
 }
 
 /** What belongs to another host goes there; previews are passed on as they come; everything else is the app's. */
-function requestListener(box: Box): RequestListener {
-  const app = getRequestListener(createApp(box).fetch, { errorHandler: malformedAnswer });
+function requestListener(box: Box, turnstile: Turnstile): RequestListener {
+  const pacer = createPacer();
+  const app = getRequestListener(createApp(box, pacer).fetch, { errorHandler: malformedAnswer });
+  const refuse = createRefusals(box, pacer);
   const answer: RequestListener = (request, response) => {
     const preview = previewTarget(box, request);
     if (preview) void servePreview(box, preview, request, response);
     else void app(request, response);
   };
-  if (!mayBelongElsewhere(box)) return answer;
-  return (request, response) => {
+  const inTurn =
+    (listener: RequestListener): RequestListener =>
+    (request, response) =>
+      turnstile.pass(
+        request,
+        response,
+        () => void listener(request, response),
+        (error) => void refuse(error, request, response),
+      );
+  if (!mayBelongElsewhere(box)) return inTurn(answer);
+  return inTurn((request, response) => {
     // Whoever cannot find out answers as well as it can: without the database that is a 503.
     void passOn(box, request, response).then(
       (passed) => passed || answer(request, response),
@@ -103,7 +123,7 @@ function requestListener(box: Box): RequestListener {
         answer(request, response);
       },
     );
-  };
+  });
 }
 
 /** Closes connections as they finish their answers, for as long as a slow reader may take. */

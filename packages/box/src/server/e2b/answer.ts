@@ -54,6 +54,7 @@ function errorResponse(error: unknown, log: Logger): Response {
   }
   // A code that describes the end of a run has no status of its own; as an answer it means that a part failed.
   const status = error.status === 200 ? 503 : error.status;
-  const headers: Record<string, string> = error.retryAfter === undefined ? {} : { 'Retry-After': String(error.retryAfter) };
+  const busy = error.retryAfter !== undefined || status === 503 || status === 429;
+  const headers: Record<string, string> = busy ? { 'Retry-After': String(error.retryAfter ?? 5) } : {};
   return json({ code: status, message: `${error.message} ${error.hint}`.trim() }, status, headers);
 }
