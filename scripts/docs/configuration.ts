@@ -26,6 +26,7 @@ const groupOf: Record<SettingName, keyof typeof groups> = {
   secretKey: 'server',
   logLevel: 'server',
   bodyTimeout: 'server',
+  maxConnections: 'tenants',
   drainTimeout: 'server',
   webhookPrivateAddresses: 'server',
   leaseTtl: 'server',

@@ -239,6 +239,11 @@ export const settings = {
     someTime('60s'),
     'How long the body of a request may hardly move: less than 1 KiB in that time ends it.',
   ),
+  maxConnections: setting(
+    'SKILLBOX_MAX_CONNECTIONS',
+    count(0),
+    'Connections at once; one more is answered 503. 0: three quarters of the descriptors that the system allows, for sandboxes need some too.',
+  ),
   drainTimeout: setting('SKILLBOX_DRAIN_TIMEOUT', time('20s'), 'How long a stopping server lets running executions finish.'),
   leaseTtl: setting(
     'SKILLBOX_LEASE_TTL',

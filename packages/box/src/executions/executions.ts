@@ -76,6 +76,8 @@ interface Active {
   readonly controller: AbortController;
   /** There once it has its slot. */
   run: Run | undefined;
+  /** Resolves when the run is there; never, if it is refused in the queue. */
+  readonly begun: Promise<void>;
   done: Promise<Written | undefined>;
 }
 
@@ -105,7 +107,11 @@ export function createExecutions(parts: ExecutionsParts): Executions {
 
   /** Waits for the slot, runs, writes the end. Never rejects: whatever happens becomes the record. */
   const process = (accepted: ExecutionRow, plan: Plan, { place, controller, watch }: Admission): void => {
-    const entry: Active = { controller, run: undefined, done: Promise.resolve(undefined) };
+    let begin = (): void => undefined;
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const entry: Active = { controller, begun, run: undefined, done: Promise.resolve(undefined) };
     const work = async (): Promise<Written | undefined> => {
       let slot: Slot | undefined;
       try {
@@ -118,6 +124,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
           watch.lap('claim');
         }
         entry.run = startRun(parts, row, plan, watch, controller.signal);
+        begin();
         return await entry.run.done;
       } catch (error) {
         // What was refused in the queue has spent its time there.
@@ -283,7 +290,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
 
     async *follow(row, after, signal) {
       const local = active.get(row.id);
-      if (local && !local.run) await Promise.race([startedOrDone(local), aborted(signal)]);
+      if (local && !local.run) await Promise.race([local.begun, local.done, aborted(signal)]);
       if (local?.run) {
         for await (const entry of local.run.live.follow(after, signal)) {
           // Whoever hears of the end and asks for the record must find it there.
@@ -440,12 +447,3 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
     if (signal.aborted) resolve(undefined);
     signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
-
-/** The run appears once the slot is there; polled, because it is rare and short. */
-async function startedOrDone(entry: Active): Promise<void> {
-  let ended = false;
-  entry.done.then(() => {
-    ended = true;
-  });
-  while (!entry.run && !ended) await new Promise((resolve) => setTimeout(resolve, 20));
-}

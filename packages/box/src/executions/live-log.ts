@@ -85,15 +85,25 @@ export function createLiveLog(
     },
     async *follow(after, signal) {
       let next = after;
-      signal.addEventListener('abort', wake, { once: true });
+      let resume = (): void => undefined;
+      // Only this one: of thousands of followers each may leave at any time.
+      const leave = (): void => {
+        waiting.delete(resume);
+        resume();
+      };
+      signal.addEventListener('abort', leave, { once: true });
       try {
         for (;;) {
           for (; next < entries.length; next += 1) yield entries[next] as LogEntry;
           if (closed || signal.aborted) return;
-          await new Promise<void>((resolve) => waiting.add(resolve));
+          await new Promise<void>((resolve) => {
+            resume = resolve;
+            waiting.add(resume);
+          });
         }
       } finally {
-        signal.removeEventListener('abort', wake);
+        waiting.delete(resume);
+        signal.removeEventListener('abort', leave);
       }
     },
   };

@@ -52,6 +52,47 @@ describe('slots', () => {
     expect(isWaiting(slots.request('b', options()))).toBe(true);
   });
 
+  it('keeps a slot for a tenant that runs nothing, however long the runs of others are', () => {
+    const slots = createSlots({ ...limits, total: 10, queue: 100, tenantQueue: 50, tenantSlots: () => 8 });
+    const places = ['flood', 'flood too'].flatMap((tenant) => Array.from({ length: 8 }, () => slots.request(tenant, options())));
+    expect(places.filter((place) => !isWaiting(place))).toHaveLength(9);
+    expect(isWaiting(slots.request('quiet', options()))).toBe(false);
+    // One more than its first has to wait like any other's.
+    expect(isWaiting(slots.request('quiet', options()))).toBe(true);
+    slots.close();
+  });
+
+  it('serves who runs least before whose turn it is', async () => {
+    const slots = createSlots({ ...limits, total: 3, queue: 100, tenantQueue: 50, tenantSlots: () => 3 });
+    const held = [slots.request('many', options()), slots.request('many', options()), slots.request('one', options())] as Slot[];
+    const order: string[] = [];
+    for (const tenant of ['many', 'one', 'none', 'none']) {
+      const place = slots.request(tenant, options());
+      if (isWaiting(place)) place.slot.then(() => order.push(tenant));
+    }
+    for (const slot of held) slot.release();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    // none has nothing, then all have one.
+    expect(order).toEqual(['none', 'many', 'one']);
+  });
+
+  it('has a place for a tenant that waits for nothing, although others have filled the queue', () => {
+    const slots = createSlots({ ...limits, total: 1, queue: 4 });
+    slots.request('flood', options());
+    for (let index = 0; index < 4; index += 1) slots.request('flood', options());
+    expect(() => slots.requirePlace('quiet')).not.toThrow();
+    expect(isWaiting(slots.request('quiet', options()))).toBe(true);
+    expect(() => slots.requirePlace('quiet')).toThrowError(expect.objectContaining({ code: 'queue_full' }));
+    expect(() => slots.request('quiet', options())).toThrowError(expect.objectContaining({ code: 'queue_full' }));
+  });
+
+  it('says ahead what a request would be told', () => {
+    const slots = createSlots({ ...limits, total: 1, queue: 0 });
+    expect(() => slots.requirePlace('a')).not.toThrow();
+    slots.request('a', options());
+    expect(() => slots.requirePlace('b')).toThrowError(expect.objectContaining({ code: 'queue_full', retryAfter: 1 }));
+  });
+
   it('lets go of who waits too long or is cancelled', async () => {
     const slots = createSlots({ ...limits, total: 1 });
     const held = slots.request('a', options()) as Slot;

@@ -13,8 +13,6 @@ export interface SlotLimits {
 }
 
 export interface Slot {
-  /** The part of its tenant's share of the processor that is fair for this run: one over the runs of the tenant. */
-  readonly share: number;
   release(): void;
 }
 
@@ -73,11 +71,9 @@ export function createSlots(limits: SlotLimits): Slots {
 
   const occupy = (tenant: string): Slot => {
     running += 1;
-    const own = (runningOf.get(tenant) ?? 0) + 1;
-    runningOf.set(tenant, own);
+    runningOf.set(tenant, (runningOf.get(tenant) ?? 0) + 1);
     let released = false;
     return {
-      share: 1 / own,
       release() {
         if (released) return;
         released = true;

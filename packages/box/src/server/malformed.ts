@@ -21,12 +21,12 @@ export function answerMalformed(server: Server): void {
     const current = answering.get(socket);
     const between = !current || current.writableEnded || !current.headersSent;
     if (!socket.writable || error.code === 'ECONNRESET' || !between) socket.destroy();
-    else socket.end(rawAnswer(error.code));
+    else socket.end(rawAnswer(...(faults[error.code ?? ''] ?? notUnderstood)));
   });
 }
 
-function rawAnswer(code: string | undefined): string {
-  const [status, kind, message] = faults[code ?? ''] ?? ([400, 'bad_request', 'This is not HTTP that can be understood.'] as const);
+/** A whole answer as text, for a connection that has no request to answer; it is the last on it. */
+export function rawAnswer(status: number, kind: ErrorCode, message: string, retryAfter?: number): string {
   const body = bodyOf(kind, message);
   const text = JSON.stringify(body);
   const head = [
@@ -34,12 +34,16 @@ function rawAnswer(code: string | undefined): string {
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(text)}`,
     `X-Request-ID: ${body.request_id}`,
+    ...(retryAfter === undefined ? [] : [`Retry-After: ${retryAfter}`]),
     'Connection: close',
   ];
   return `${head.join('\r\n')}\r\n\r\n${text}`;
 }
 
-const faults: Record<string, readonly [number, ErrorCode, string]> = {
+type Fault = readonly [status: number, kind: ErrorCode, message: string];
+
+const notUnderstood: Fault = [400, 'bad_request', 'This is not HTTP that can be understood.'];
+const faults: Record<string, Fault> = {
   HPE_HEADER_OVERFLOW: [431, 'too_large', 'The headers of the request are too large.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'too_large', 'The chunk extensions of the body are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'bad_request', 'The request did not arrive in time.'],

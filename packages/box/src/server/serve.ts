@@ -9,6 +9,7 @@ import type { Config } from '../config.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { removeServerRecord, writeServerRecord } from '../state.ts';
 import { createApp } from './app.ts';
+import { limitConnections, mostConnections } from './connections.ts';
 import { passOn } from './forward.ts';
 import { answerMalformed, malformedAnswer } from './malformed.ts';
 import { mayBelongElsewhere } from './owner.ts';
@@ -16,6 +17,7 @@ import { createPacer } from './pacer.ts';
 import { previewTarget, servePreview } from './preview.ts';
 import { createRefusals } from './refusals.ts';
 import { endSlowBodies } from './slow-bodies.ts';
+import { endStalledReaders } from './stalled-readers.ts';
 import { createTurnstile, type Turnstile } from './turnstile.ts';
 import { serveUpgrades } from './websocket.ts';
 
@@ -37,13 +39,19 @@ export async function startServer(config: Config, log: Logger = createLog(config
   const turnstile = createTurnstile(doorLimits);
   const server = createServer(
     // A body may take as long as it likes, while it moves.
-    { requestTimeout: 0, headersTimeout: 20_000, keepAliveTimeout: 65_000, requireHostHeader: false },
+    // A caller that vanished without a word is noticed by the system after keepAliveInitialDelay and some ten probes.
+    {
+      ...{ requestTimeout: 0, headersTimeout: 20_000, keepAliveTimeout: 65_000, requireHostHeader: false },
+      ...{ keepAlive: true, keepAliveInitialDelay: 60_000 },
+    },
     requestListener(box, turnstile),
   );
   server.on('connection', () => turnstile.connected());
   const upgrades = serveUpgrades(server, box);
   answerMalformed(server);
   endSlowBodies(server, config.bodyTimeout);
+  endStalledReaders(server, config.bodyTimeout);
+  limitConnections(server, mostConnections(config.maxConnections), () => box.metrics.refused.inc({ reason: 'overloaded' }));
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);

@@ -11,20 +11,24 @@ export function eventStream(events: AsyncIterable<StreamEvent>, signal: AbortSig
 
 async function* withHeartbeat(events: AsyncIterable<StreamEvent>, signal: AbortSignal): AsyncGenerator<Buffer> {
   const iterator = events[Symbol.asyncIterator]();
-  let next = iterator.next();
+  const next = askAhead(iterator);
+  const stop = (): void => next.wake();
+  signal.addEventListener('abort', stop);
   try {
+    next.ask();
     yield Buffer.from(': connected\n\n');
     while (!signal.aborted) {
-      const result = await nextOrPause(next, signal);
+      const result = await next.orPause(heartbeatMs);
       if (result === undefined) {
         if (!signal.aborted) yield Buffer.from(': alive\n\n');
         continue;
       }
       if (result.done) return;
       yield encode(result.value);
-      next = iterator.next();
+      next.ask();
     }
   } finally {
+    signal.removeEventListener('abort', stop);
     await iterator.return?.();
   }
 }
@@ -33,22 +37,43 @@ function encode({ id, event, data }: StreamEvent): Buffer {
   return Buffer.from(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-/** undefined when nothing came for a while, or the reader is gone. Leaves neither timer nor listener: there may be many events. */
-function nextOrPause<T>(next: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const settle = (action: () => void): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
-      action();
-    };
-    const stop = (): void => settle(() => resolve(undefined));
-    const timer = setTimeout(stop, heartbeatMs);
-    timer.unref();
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
-    next.then(
-      (value) => settle(() => resolve(value)),
-      (error: Error) => settle(() => reject(error)),
-    );
-  });
+/**
+ * What comes next, or a pause. Each event is waited for once, however many pauses there are before it: a listener may be idle for days,
+ * and there may be thousands of them.
+ */
+function askAhead<T>(iterator: AsyncIterator<T>) {
+  let result: IteratorResult<T> | undefined;
+  let failure: { readonly error: unknown } | undefined;
+  let wake = (): void => undefined;
+  return {
+    wake: () => wake(),
+    ask() {
+      result = undefined;
+      iterator.next().then(
+        (value) => {
+          result = value;
+          wake();
+        },
+        (error: unknown) => {
+          failure = { error };
+          wake();
+        },
+      );
+    },
+    /** undefined when nothing came for so long, or when it was woken. */
+    async orPause(ms: number): Promise<IteratorResult<T> | undefined> {
+      if (!result && !failure) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms);
+          timer.unref();
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      if (failure) throw failure.error;
+      return result;
+    },
+  };
 }

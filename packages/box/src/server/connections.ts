@@ -1,0 +1,32 @@
+/** So many connections at once: descriptors are also what sandboxes, files and the database are made with, and must not all be callers'. */
+
+import { readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { rawAnswer } from './malformed.ts';
+
+/** What the setting says, or three quarters of what the system allows. */
+export function mostConnections(setting: number, limits: string = readFileSync('/proc/self/limits', 'utf8')): number {
+  if (setting > 0) return setting;
+  const descriptors = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
+  return Math.floor(descriptors * 0.75);
+}
+
+/** Beyond it a connection is told so and closed. */
+export function limitConnections(server: Server, most: number, onRefused: () => void): void {
+  let open = 0;
+  // Before Node's own listener, so that nothing of it is read as a request.
+  server.prependListener('connection', (socket: Socket) => {
+    open += 1;
+    socket.once('close', () => {
+      open -= 1;
+    });
+    if (open <= most) return;
+    onRefused();
+    socket.end(rawAnswer(503, 'overloaded', `${most} connections are open already.`, 1));
+    // Its request may be on its way; who does not close in turn is closed.
+    setTimeout(() => socket.destroy(), lingerMs).unref();
+  });
+}
+
+const lingerMs = 1000;
