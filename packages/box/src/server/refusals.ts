@@ -15,11 +15,13 @@ export type Refuse = (error: BoxError, request: IncomingMessage, response: Serve
 
 export function createRefusals({ log, metrics }: Pick<Box, 'log' | 'metrics'>, pacer: Pacer): Refuse {
   const counted = new Map<string, number>();
-  let logging: NodeJS.Timeout | undefined;
+  let logging = false;
   const count = (code: string): void => {
     counted.set(code, (counted.get(code) ?? 0) + 1);
-    logging ??= setTimeout(() => {
-      logging = undefined;
+    if (logging) return;
+    logging = true;
+    setTimeout(() => {
+      logging = false;
       log.warn({ refused: Object.fromEntries(counted) }, 'more requests than the box can read: some were refused at the door');
       counted.clear();
     }, logEveryMs).unref();
