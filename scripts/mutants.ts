@@ -3,6 +3,7 @@
 import { composeMutants } from './compose-mutants.ts';
 import { credentialMutants } from './credential-mutants.ts';
 import { egressMutants } from './egress-mutants.ts';
+import { nestMutants } from './nest-mutants.ts';
 
 export interface Edit {
   readonly file: string;
@@ -70,7 +71,7 @@ const noProcessLimit = command(
   "    ...(ids.kind === 'self' ? {} : { nproc: limits.processes + 4 }),\n    ...(cgroup.memory",
   '    ...(cgroup.memory',
 );
-const noDisable = command(", '--disable-userns'", '');
+const noDisable = command("...(isRun ? ['--disable-userns'] : []),", '');
 
 const warm: Mutant[] = [
   mutant(
@@ -87,14 +88,10 @@ const warm: Mutant[] = [
     warmth('const shape = [skill.tenant, ', 'const shape = ['),
   ),
   mutant(
-    'one run for each sandbox made ready',
+    'nothing of a job in what stands ready',
     'warm',
     'what stands ready holds nothing of a job that was before it',
-    bubblewrap(
-      'const standing = await prepare(oneShot(launched), waiterOf(shape.argv, recipe));',
-      'const standing = await prepare(oneShot(launched), waiterOf(shape.argv, { ...recipe, env: { ...recipe.env, ...(shape as RunRequest).env } }));',
-    ),
-    bubblewrap('makeReady({ argv, limits, skillFolder }, warm)', 'makeReady(request, warm)'),
+    bubblewrap('nests.make(shape, warm, copies)', 'nests.make(shape, { ...warm, env: { ...warm.env, ...request.env } }, copies)'),
   ),
 ];
 
@@ -817,6 +814,7 @@ const webhooks: Mutant[] = [
 export const mutants: readonly Mutant[] = [
   ...warm,
   ...pools,
+  ...nestMutants,
   ...namespaces,
   ...identity,
   ...files,

@@ -211,6 +211,33 @@ json.dump(seen, open(os.environ["SANDBOX_OUTPUT"], "w"))
     });
   });
 
+  describe('what a skill asks to have imported ahead', () => {
+    it('is there before the job in a sandbox that stood ready, and a module that is missing is no trouble', async () => {
+      const text = `
+import json, os, sys
+json.dump(["xmlrpc.client" in sys.modules, "absent" in sys.modules], open(os.environ["SANDBOX_OUTPUT"], "w"))
+`;
+      await skill('ahead', 'python', 'main.py', text, 'preload: [xmlrpc.client, absent_module.x]\n');
+      const { cold, served } = await bothWays('ahead');
+      expect([cold.output, served.output]).toEqual([
+        [false, false],
+        [true, false],
+      ]);
+    });
+
+    it('of Node is found as the skill finds it', async () => {
+      otherLanguages.add('ahead-node');
+      await box.push({
+        'SKILL.md': '---\nname: ahead-node\nversion: 1.0.0\ndescription: Has a module.\nlang: node\npreload: [heavy]\n---\n',
+        'main.js':
+          'const t = Date.now(); const { made } = require("heavy"); require("fs").writeFileSync(process.env.SANDBOX_OUTPUT, String(made < t))\n',
+        'node_modules/heavy/index.js': 'exports.made = Date.now() - 1; for (const end = Date.now() + 30; Date.now() < end; );\n',
+      });
+      const { cold, served } = await bothWays('ahead-node');
+      expect([cold.output, served.output]).toEqual([false, true]);
+    });
+  });
+
   describe('when it is not used', () => {
     it('a variable that a started interpreter could not obey takes the cold path', async () => {
       await skill('seeded', 'python', 'main.py', 'import json, os\njson.dump(hash("x"), open(os.environ["SANDBOX_OUTPUT"], "w"))\n');

@@ -94,7 +94,7 @@ function doorsOf(file: string, title: string): string | undefined {
   const fact = /^(!?)door\.(\w+)$/.exec(test?.condition ?? '');
   const names = doorNames.filter((name) => !fact || Boolean(facts[name][fact[2] as keyof (typeof facts)[DoorName]]) === (fact[1] === ''));
   if (block === 'throughEveryDoor' && names.length === doorNames.length) return 'every door';
-  if (block === 'throughEveryDoor' && names.length === 1) return names[0] ?? '';
+  if (block === 'throughEveryDoor' && names.every((name) => !facts[name].living)) return 'one-shot';
   if (block === 'throughLivingDoors' || block === 'throughEveryDoor') return 'living doors';
   return 'one-shot';
 }

@@ -3,6 +3,7 @@
  * rightly differs between a skill's run and a living sandbox, the door says so as a fact.
  */
 
+import type { Execution } from '@skillbox/protocol';
 import { CommandExitError, TimeoutError } from 'e2b';
 import { describe } from 'vitest';
 import { WebSocket } from 'ws';
@@ -10,7 +11,7 @@ import { type Place, runProbe } from './inside.ts';
 import type { Living } from './living.ts';
 import { type Lang, preludes } from './probes.ts';
 
-export const doorNames = ['one-shot', 'exec', 'terminal', 'E2B commands', 'E2B terminal'] as const;
+export const doorNames = ['one-shot', 'warm one-shot', 'exec', 'terminal', 'E2B commands', 'E2B terminal'] as const;
 export type DoorName = (typeof doorNames)[number];
 
 export interface Attempt {
@@ -52,11 +53,14 @@ interface Facts {
   readonly noexec: boolean;
 }
 
+const runFacts: Facts = {
+  ...{ living: false, terminal: false, noexec: true },
+  ...{ home: '/sandbox', folders: ['/tmp', '/sandbox', '/sandbox/out', '/dev/shm'] },
+};
+
 export const facts: Record<DoorName, Facts> = {
-  'one-shot': {
-    ...{ living: false, terminal: false, noexec: true },
-    ...{ home: '/sandbox', folders: ['/tmp', '/sandbox', '/sandbox/out', '/dev/shm'] },
-  },
+  'one-shot': runFacts,
+  'warm one-shot': runFacts,
   exec: livingFacts(false),
   terminal: livingFacts(true),
   'E2B commands': livingFacts(false),
@@ -73,7 +77,7 @@ export function throughEveryDoor(place: Place, tests: (door: Door) => void): voi
 
 /** For what is about living sandboxes alone. */
 export function throughLivingDoors(place: Place, tests: (door: Door) => void): void {
-  for (const name of doorNames.slice(1)) describe(`through ${name}`, () => tests(createDoor(name, place)));
+  for (const name of doorNames.filter((door) => facts[door].living)) describe(`through ${name}`, () => tests(createDoor(name, place)));
 }
 
 function createDoor(name: DoorName, place: Place): Door {
@@ -81,6 +85,7 @@ function createDoor(name: DoorName, place: Place): Door {
     (whose: Whose) =>
     async (lang: Lang, code: string, attempt: Attempt = {}): Promise<Outcome> => {
       if (name === 'one-shot') return runSkill(place, whose, lang, code, attempt);
+      if (name === 'warm one-shot') return runWarm(place, whose, lang, code, attempt);
       return runLiving(place, await place.living[whose](), ways[name], lang, code, attempt);
     };
   const run = into('own');
@@ -101,9 +106,27 @@ function createDoor(name: DoorName, place: Place): Door {
 
 type Whose = 'own' | 'neighbour';
 
-async function runSkill(place: Place, whose: Whose, lang: Lang, code: string, { env, timeoutMs }: Attempt): Promise<Outcome> {
-  const more = { ...(env && { env }), ...(timeoutMs !== undefined && { timeout: `${timeoutMs}ms` }) };
-  const run = await runProbe(place.box, lang, code, more, whose === 'own' ? undefined : await place.neighbourKey());
+async function runSkill(place: Place, whose: Whose, lang: Lang, code: string, attempt: Attempt): Promise<Outcome> {
+  return outcomeOf(await runProbe(place.box, lang, code, requestOf(attempt), whose === 'own' ? undefined : await place.neighbourKey()));
+}
+
+/** In a sandbox that stood ready: a run that does nothing goes before, until one is. */
+async function runWarm(place: Place, whose: Whose, lang: Lang, code: string, attempt: Attempt): Promise<Outcome> {
+  const { box, neighbourKey } = await place.warm();
+  const key = whose === 'own' ? undefined : await neighbourKey();
+  const nothing = lang === 'bash' ? 'true' : '0';
+  while (!(await runProbe(box, lang, nothing, {}, key)).warm) await new Promise((resolve) => setTimeout(resolve, 20));
+  const run = await runProbe(box, lang, code, requestOf(attempt), key);
+  if (!run.warm) throw new Error('The run was not served by a sandbox that stood ready.');
+  return outcomeOf(run);
+}
+
+const requestOf = ({ env, timeoutMs }: Attempt): Record<string, unknown> => ({
+  ...(env && { env }),
+  ...(timeoutMs !== undefined && { timeout: `${timeoutMs}ms` }),
+});
+
+function outcomeOf(run: Execution): Outcome {
   const { status, exit_code: exitCode, signal, logs, output } = run;
   if (status !== 'success' && status !== 'failed' && status !== 'timeout') throw new Error(`The run ended as ${status}.`);
   return { end: status, exitCode: exitCode ?? null, signal: signal ?? null, logs: logs ?? '', output };
@@ -112,7 +135,7 @@ async function runSkill(place: Place, whose: Whose, lang: Lang, code: string, { 
 type Ended = Omit<Outcome, 'output'>;
 type Way = (place: Place, living: Living, words: readonly [string, string], attempt: Attempt) => Promise<Ended>;
 
-const ways: Record<Exclude<DoorName, 'one-shot'>, Way> = {
+const ways: Record<Exclude<DoorName, 'one-shot' | 'warm one-shot'>, Way> = {
   exec: runExec,
   terminal: runTerminal,
   'E2B commands': runCommand,

@@ -16,6 +16,7 @@ const basic = ['HOME', 'LANG', 'PATH'];
 const shell = ['PWD', 'SHLVL'];
 const known: Record<DoorName, readonly string[]> = {
   'one-shot': [...basic, ...skill, 'SKILL_INSTRUCTIONS'],
+  'warm one-shot': [...basic, ...skill, 'SKILL_INSTRUCTIONS'],
   exec: [...basic, 'USER'],
   terminal: [...basic, 'USER', 'TERM', ...shell],
   'E2B commands': [...basic, 'USER', ...shell, '_'],

@@ -17,7 +17,13 @@ export interface Place {
   readonly living: LivingPair;
   /** Key of another tenant that has the probes too. */
   neighbourKey(): Promise<string>;
+  /** A box whose sandboxes stand ready and whose Python runs are copies of a started interpreter; made when a door first leads there. */
+  warm(): Promise<{ readonly box: Site; neighbourKey(): Promise<string> }>;
 }
+
+/** The other boxes start every run anew. */
+const cold = { SKILLBOX_WARM_MEMORY: '0' };
+const warm = { SKILLBOX_WARM_MEMORY: '512Mi', SKILLBOX_WARM_COPIES: 'always' };
 
 export interface Inside extends Place {
   readonly box: TestBox;
@@ -41,8 +47,14 @@ export function useInside(env: Record<string, string> = {}, resources: Record<st
 }
 
 async function openInside(env: Record<string, string>, resources: Record<string, unknown>): Promise<Inside> {
-  const box = await startTestBox({ SKILLBOX_DEFAULT_CPU: '2', SKILLBOX_DRAIN_TIMEOUT: '1s', ...env });
-  for (const lang of ['python', 'node', 'bash'] as const) await box.push(probeSkill(lang));
+  const start = async (more: Record<string, string>): Promise<TestBox> => {
+    const started = await startTestBox({ SKILLBOX_DEFAULT_CPU: '2', SKILLBOX_DRAIN_TIMEOUT: '1s', ...more, ...env });
+    boxes.push(started);
+    for (const lang of ['python', 'node', 'bash'] as const) await started.push(probeSkill(lang));
+    return started;
+  };
+  const boxes: TestBox[] = [];
+  const box = await start(cold);
   const run: Inside['run'] = (lang, code, more = {}) => runProbe(box, lang, code, more);
   const succeed = async (lang: Lang, code: string, more?: Record<string, unknown>): Promise<Execution> => {
     const execution = await run(lang, code, more);
@@ -53,13 +65,17 @@ async function openInside(env: Record<string, string>, resources: Record<string,
     box,
     living: createLivingPair(box, resources),
     neighbourKey: createNeighbour(box),
+    warm: once(async () => {
+      const warmBox = await start(warm);
+      return { box: warmBox, neighbourKey: createNeighbour(warmBox) };
+    }),
     run,
     python: async <T>(code: string, more?: Record<string, unknown>) => (await succeed('python', code, more)).output as T,
     node: async <T>(code: string, more?: Record<string, unknown>) => (await succeed('node', code, more)).output as T,
     bash: async (code, more) => ((await succeed('bash', code, more)).logs ?? '').trim(),
     async stop() {
-      await box.stop();
-      const left = processesOf(box.box.host);
+      for (const started of boxes) await started.stop();
+      const left = boxes.flatMap((started) => processesOf(started.box.host));
       for (const pid of left) process.kill(pid, 'SIGKILL');
       if (left.length > 0) throw new Error(`The box has stopped and left ${left.length} processes.`);
     },
@@ -70,14 +86,33 @@ async function openInside(env: Record<string, string>, resources: Record<string,
 export function useServer(options: () => ServerProcessOptions): Place & { readonly server: ServerProcess } {
   const held: Partial<Place & { server: ServerProcess }> = {};
   beforeAll(async () => {
-    const server = await startServerProcess(options());
-    for (const lang of ['python', 'bash'] as const) await server.push(probeSkill(lang));
-    Object.assign(held, { server, box: server, living: createLivingPair(server, {}), neighbourKey: createNeighbour(server) });
+    const server = await start(cold);
+    const warmServer = once(async () => {
+      const box = await start(warm);
+      return { box, neighbourKey: createNeighbour(box) };
+    });
+    Object.assign(held, {
+      server,
+      box: server,
+      living: createLivingPair(server, {}),
+      neighbourKey: createNeighbour(server),
+      warm: warmServer,
+    });
   });
+  const servers: ServerProcess[] = [];
+  const start = async (env: Record<string, string>): Promise<ServerProcess> => {
+    const given = options();
+    const server = await startServerProcess({ ...given, env: { ...given.env, ...env } });
+    servers.push(server);
+    for (const lang of ['python', 'bash'] as const) await server.push(probeSkill(lang));
+    return server;
+  };
   afterAll(async () => {
     await held.living?.end();
-    await held.server?.stop();
-    rmSync(held.server?.stateRoot ?? '', { recursive: true });
+    for (const server of servers) {
+      await server.stop();
+      rmSync(server.stateRoot, { recursive: true });
+    }
   });
   return held as Place & { server: ServerProcess };
 }

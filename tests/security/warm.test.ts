@@ -113,6 +113,30 @@ fs.writeFileSync(process.env.SANDBOX_OUTPUT, JSON.stringify(kinds.filter((kind) 
     expect(await warmRun('sh', 'ls -l /proc/$$/fd | grep -c socket > $SANDBOX_OUTPUT || true')).toBe(0);
   });
 
+  it('a run finds nothing of the one before it in its memory', async () => {
+    // Built from halves, so that the code that looks for it does not hold it.
+    const [half, other] = [`half-${process.pid}-`, 'of-a-secret'];
+    await heat('py', 'pass');
+    for (let round = 0; round < 3; round += 1)
+      await warmRun('py', `kept = [os.environ["ONE"] + os.environ["TWO"]] * 1000`, { ONE: half, TWO: other });
+    const look = `
+found = []
+for line in open("/proc/self/maps"):
+    area, modes = line.split()[:2]
+    start, end = (int(part, 16) for part in area.split("-"))
+    if "r" not in modes or "[v" in line: continue
+    with open("/proc/self/mem", "rb", 0) as memory:
+        memory.seek(start)
+        try: text = memory.read(end - start)
+        except OSError: continue
+    if b"half-" + b"%d" % ${process.pid} + b"-of-" + b"a-secret" in text: found.append(area)
+json.dump(found, open(os.environ["SANDBOX_OUTPUT"], "w"))
+`;
+    expect(await warmRun('py', look)).toEqual([]);
+    const own = `secret = "half-" + "${process.pid}" + "-of-" + "a-secret"\n${look}`;
+    expect(await warmRun('py', own)).not.toEqual([]);
+  });
+
   it('what stands ready holds nothing of a job that was before it', async () => {
     const secret = `secret-${process.pid}-of-a-job`;
     await heat('py', 'pass');

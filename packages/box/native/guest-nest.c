@@ -81,12 +81,25 @@ static void keep_ids(uid_t uid, gid_t gid) {
 
 static void hide_proc(void) {
   unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-  must(mount("proc", "/proc", "proc", flags, NULL), "cannot mount /proc");
   /* Not even this namespace's owner makes another below it. */
   write_text("/proc/sys/user/max_user_namespaces", "0");
+  /* The one of the nest is covered, and nobody gets below; it is read-only all the same. */
+  must(mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL), "cannot make the old /proc read-only");
+  must(mount("proc", "/proc", "proc", flags, NULL), "cannot mount /proc");
   for (char **path = nest.files; *path; path++) must(mount(COVER_FILE, *path, NULL, MS_BIND, NULL), *path);
   for (char **path = nest.folders; *path; path++) must(mount(COVER_FOLDER, *path, NULL, MS_BIND, NULL), *path);
   must(mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL), "cannot make /proc read-only");
+}
+
+static int take_tree(const char *path) {
+  int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path, 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC);
+  must(fd, path);
+  return fd;
+}
+
+static void place_tree(int fd, const char *path) {
+  must((int)syscall(SYS_move_mount, fd, "", AT_FDCWD, path, 4 /* MOVE_MOUNT_F_EMPTY_PATH */), path);
+  close(fd);
 }
 
 static void make_folder(const char *path, mode_t mode) {
@@ -99,8 +112,7 @@ static void make_work_area(void) {
   char options[96];
   for (; nest.shown[count]; count++) {
     if (count == MAX_SHOWN) { errno = 0; give_up("too much to show"); }
-    shown[count] = (int)syscall(SYS_open_tree, AT_FDCWD, nest.shown[count], 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC);
-    must(shown[count], nest.shown[count]);
+    shown[count] = take_tree(nest.shown[count]);
   }
   snprintf(options, sizeof options, "size=%llu,nr_inodes=%llu,mode=0755", nest.bytes, nest.inodes);
   must(mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options), "cannot mount the work area");
@@ -114,10 +126,11 @@ static void make_work_area(void) {
   must(mount("/tmp/work", "/sandbox", NULL, MS_BIND, NULL), "cannot place /sandbox");
   for (int i = 0; i < count; i++) {
     make_folder(nest.shown[i], 0755);
-    must((int)syscall(SYS_move_mount, shown[i], "", AT_FDCWD, nest.shown[i], 4 /* MOVE_MOUNT_F_EMPTY_PATH */), nest.shown[i]);
-    close(shown[i]);
+    place_tree(shown[i], nest.shown[i]);
   }
-  must(mount("/tmp/tmp", "/tmp", NULL, MS_BIND, NULL), "cannot place /tmp");
+  int tmp = take_tree("/tmp/tmp");
+  must(umount2("/tmp", MNT_DETACH), "cannot take the work area away");
+  place_tree(tmp, "/tmp");
 }
 
 static void raise_loopback(void) {
@@ -142,6 +155,7 @@ static void drop_everything(void) {
 /* The first process of a run. */
 static void settle(uid_t uid, gid_t gid) {
   must(prctl(PR_SET_PDEATHSIG, SIGKILL), "cannot ask to die with the nest");
+  must(setsid(), "cannot leave the session of the nest");
   keep_ids(uid, gid);
   must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "cannot make mounts private");
   hide_proc();

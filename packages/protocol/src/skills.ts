@@ -47,6 +47,7 @@ export const skillDetail = skillSummary
     image: z.string().nullable(),
     timeout_ms: z.number().int().nullable(),
     resources: z.object({ cpu: z.number().nullable(), memory_bytes: z.number().int().nullable() }),
+    preload: z.array(z.string()).describe('Modules that are imported before a job comes'),
     env: z.record(z.string(), z.string()),
     input_schema: jsonSchema.nullable(),
     output_schema: jsonSchema.nullable(),

@@ -6,6 +6,15 @@ const line = 3;
 // Made on first use otherwise, which costs milliseconds.
 void process.stdout;
 void process.stderr;
+// What the skill asks for is found as its own code finds it.
+const load = require('node:module').createRequire('/sandbox/scripts/');
+for (const name of (process.env.SKILLBOX_MODULES || '').split(',').filter(Boolean)) {
+  try {
+    load(name);
+  } catch {
+    // The entrypoint loads it again and tells whoever reads its log.
+  }
+}
 fs.writeSync(line, 'R');
 
 function read(count) {

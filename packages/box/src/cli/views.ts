@@ -242,6 +242,7 @@ function skillView(skill: SkillDetail, { paint }: Io): string {
       ['runs on', skill.lang ? `${skill.lang}, ${skill.entrypoint ?? ''}` : 'nothing: instructions to read'],
       ['timeout', skill.timeout_ms === null ? undefined : formatDuration(skill.timeout_ms)],
       ['memory', skill.resources.memory_bytes === null ? undefined : formatSize(skill.resources.memory_bytes)],
+      ['preload', skill.preload.join(', ') || undefined],
       ['cpu', skill.resources.cpu === null ? undefined : String(skill.resources.cpu)],
       ['license', skill.license ? oneLine(skill.license) : undefined],
       ['files', `${skill.files.length}, ${formatSize(skill.size)}`],

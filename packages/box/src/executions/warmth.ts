@@ -32,6 +32,8 @@ export function warmRecipe(plan: Plan, skillFolder: string, dependencies?: strin
     key: createHash('sha256').update(JSON.stringify(shape)).digest('base64url'),
     lang,
     env: { ...baseEnv, ...startEnv(skill) },
+    // Absent in what was pushed before there was such a field.
+    modules: skill.definition.preload ?? [],
     preload: lang === 'python' ? firstImports(skillFolder, skill.definition.entrypoint ?? '') : [],
   };
 }

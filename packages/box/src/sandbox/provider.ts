@@ -112,6 +112,8 @@ export interface WarmRecipe {
   readonly env: Readonly<Record<string, string>>;
   /** Modules that the entrypoint imports first of all, and that hold nothing of a job. */
   readonly preload: readonly string[];
+  /** Modules that the skill asks for: code of its own, which runs nowhere but in a sandbox for one run. */
+  readonly modules: readonly string[];
 }
 
 export interface RunResult {

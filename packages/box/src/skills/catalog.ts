@@ -293,6 +293,7 @@ function detail(row: SkillRow): SkillDetail {
     image: definition.image,
     timeout_ms: definition.timeoutMs,
     resources: { cpu: definition.cpu, memory_bytes: definition.memoryBytes },
+    preload: [...(definition.preload ?? [])],
     env: definition.env,
     input_schema: definition.inputSchema,
     output_schema: definition.outputSchema,

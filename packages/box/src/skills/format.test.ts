@@ -10,6 +10,7 @@ lang: python
 entrypoint: scripts/main.py
 image: python:3.12-slim
 timeout: 1m30s
+preload: [numpy, pandas.io]
 resources:
   memory: 256Mi
   cpu: "0.5"
@@ -49,6 +50,7 @@ describe('the full format', () => {
       timeoutMs: 90_000,
       cpu: 0.5,
       memoryBytes: 256 * 2 ** 20,
+      preload: ['numpy', 'pandas.io'],
       env: { MODE: 'fast', RATE: '1.10', EMPTY: '', FLAG: 'true' },
       inputSchema: { type: 'object' },
       outputSchema: { type: 'object' },
@@ -159,6 +161,8 @@ describe('findings', () => {
     ['name: a\nresources:\n  cpu: 1\n  memory: lots', 'resources-invalid', 5],
     ['name: a\nresources:\n  cpu: -1', 'resources-invalid', 4],
     ['name: a\nresources: 5', 'field-type', 3],
+    ['name: a\nlang: python\nentrypoint: main.py\npreload: ["../x"]', 'preload-invalid', 5],
+    ['name: a\nlang: python\nentrypoint: main.py\npreload: numpy', 'preload-invalid', 5],
     ['name: a\nenv:\n  OK: 1\n  LD_PRELOAD: x', 'env-invalid', 5],
     ['name: a\nenv:\n  A: [1]', 'env-invalid', 4],
     ['name: a\nenv:\n  A: "x\\0y"', 'env-invalid', 4],

@@ -21,6 +21,8 @@ export interface SkillDefinition {
   readonly timeoutMs: number | null;
   readonly cpu: number | null;
   readonly memoryBytes: number | null;
+  /** Modules that are imported before a job comes, where a sandbox stands ready for it. */
+  readonly preload: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly inputSchema: JsonSchema | null;
   readonly outputSchema: JsonSchema | null;
@@ -58,14 +60,16 @@ export function parseSkillMd(source: Buffer | string, paths?: readonly string[])
       'Say after the front matter when and how to use the skill.',
     );
   const resources = readResources(fields.get('resources'), findings);
+  const program = resolveProgram(fields, paths, findings);
   const definition: SkillDefinition = {
     name: readName(fields.get('name'), findings),
     version: readVersion(fields.get('version'), findings),
     description: readDescription(fields.get('description'), findings),
-    ...resolveProgram(fields, paths, findings),
+    ...program,
     image: readImage(fields.get('image'), findings),
     timeoutMs: readTimeout(fields.get('timeout'), findings),
     ...resources,
+    preload: readPreload(fields.get('preload'), program.lang, findings),
     env: readEnv(fields.get('env'), findings),
     inputSchema: readSchema(fields.get('input_schema'), findings),
     outputSchema: readSchema(fields.get('output_schema'), findings),
@@ -256,6 +260,31 @@ function parseCpu(value: unknown): number | undefined {
 function parseMemory(value: unknown): number | undefined {
   const bytes = typeof value === 'number' || typeof value === 'string' ? parseSize(value) : undefined;
   return bytes !== undefined && bytes >= 2 ** 20 && Number.isSafeInteger(bytes) ? bytes : undefined;
+}
+
+const moduleNames: Record<Language, RegExp | undefined> = {
+  python: /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/,
+  node: /^(node:)?(@[\w.-]+\/)?[\w-][\w.-]*(\/[\w.-]+)*$/,
+  bash: undefined,
+};
+const mostModules = 32;
+
+function readPreload(field: Field | undefined, lang: Language | null, findings: Findings): string[] {
+  if (!field || field.value === null) return [];
+  const pattern = lang ? moduleNames[lang] : undefined;
+  if (!pattern) {
+    findings.warning('preload-useless', field.line, 'Only Python and Node have modules to preload.', 'Remove preload.');
+    return [];
+  }
+  const names: unknown[] = Array.isArray(field.value) ? field.value : [];
+  const isGood =
+    names.length > 0 &&
+    names.length <= mostModules &&
+    names.every((name) => typeof name === 'string' && name.length <= 128 && pattern.test(name));
+  if (isGood) return names as string[];
+  const fix = `Write a list of at most ${mostModules} modules, such as preload: [${lang === 'node' ? 'sharp' : 'numpy'}].`;
+  findings.error('preload-invalid', field.line, 'preload is not a list of names of modules.', fix);
+  return [];
 }
 
 function readEnv(field: Field | undefined, findings: Findings): Record<string, string> {

@@ -8,6 +8,7 @@ export const ownKeys = [
   'image',
   'timeout',
   'resources',
+  'preload',
   'env',
   'input_schema',
   'output_schema',

@@ -75,8 +75,9 @@ def wait():
     preload(os.environ.get("SKILLBOX_PRELOAD", ""))
     if os.environ.get("SKILLBOX_NEST"):
         copy()
-    else:
-        settle()
+    # What the skill asks for is its own code: it runs where its job will, and nowhere else.
+    preload(os.environ.get("SKILLBOX_MODULES", ""))
+    settle()
 
     os.write(line, b"R")
     job = read(int.from_bytes(read(4), "little"))

@@ -83,11 +83,12 @@ const warmFolder = '/etc/skillbox';
 /** How an interpreter is held until its job comes. Bash starts so quickly that only its sandbox is made ahead. */
 function waiterOf(argv: readonly string[], recipe: WarmRecipe): Waiter | undefined {
   if (recipe.lang === 'bash') return undefined;
-  if (recipe.lang === 'node') return { argv, env: { ...recipe.env, NODE_OPTIONS: `--require ${warmFolder}/node.cjs` } };
+  if (recipe.lang === 'node')
+    return { argv, env: { ...recipe.env, NODE_OPTIONS: `--require ${warmFolder}/node.cjs`, SKILLBOX_MODULES: recipe.modules.join(',') } };
   return { argv, env: pythonEnv(recipe) };
 }
 
-function pythonEnv({ env, preload }: WarmRecipe): Record<string, string> {
+function pythonEnv({ env, modules, preload }: WarmRecipe): Record<string, string> {
   const path = [`${warmFolder}/python`, env.PYTHONPATH].filter(Boolean).join(':');
-  return { ...env, PYTHONPATH: path, SKILLBOX_PRELOAD: preload.join(',') };
+  return { ...env, PYTHONPATH: path, SKILLBOX_PRELOAD: preload.join(','), SKILLBOX_MODULES: modules.join(',') };
 }

@@ -60,7 +60,7 @@ const auditArch: Record<Architecture, number> = { x64: 0xc000003e, arm64: 0xc000
 const x32Bit = 0x40000000;
 
 /** What the parent of runs that are cloned needs beyond that, to make their namespaces. It runs no code of theirs. */
-const nestAllowed = ['clone', 'mount', 'move_mount', 'open_tree'];
+const nestAllowed = ['clone', 'mount', 'move_mount', 'open_tree', 'umount2'];
 export type FilterKind = 'run' | 'nest';
 
 /** Raw `struct sock_filter`s for this architecture. */
