@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import type { Database as Connection, Statement } from 'better-sqlite3';
 import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult } from 'kysely';
+import type { Checkpoints } from './checkpoints.ts';
 import type { Step } from './database.ts';
 
 const patienceMs = 5000;
@@ -12,13 +13,15 @@ const preparedLimit = 500;
 export class SqliteDriver implements Driver {
   readonly #connection: Connection;
   readonly #shared: SqliteConnection;
+  readonly #checkpoints: Checkpoints;
   readonly #waiting: (() => void)[] = [];
   #taken = false;
   #closed = false;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, checkpoints: Checkpoints) {
     this.#connection = connection;
     this.#shared = new SqliteConnection(connection);
+    this.#checkpoints = checkpoints;
   }
 
   async init(): Promise<void> {
@@ -66,6 +69,7 @@ export class SqliteDriver implements Driver {
         return false;
       }
       this.#shared.run('commit');
+      this.#checkpoints.committed();
       return true;
     } catch (error) {
       if (this.#connection.inTransaction) this.#shared.run('rollback');
@@ -80,6 +84,7 @@ export class SqliteDriver implements Driver {
 
   async commitTransaction(): Promise<void> {
     await this.#shared.executeQuery(CompiledQuery.raw('commit'));
+    this.#checkpoints.committed();
   }
 
   async rollbackTransaction(): Promise<void> {
@@ -92,6 +97,7 @@ export class SqliteDriver implements Driver {
     if (this.#closed) return;
     this.#closed = true;
     await this.#takeTurn();
+    this.#checkpoints.close();
     this.#connection.close();
   }
 

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from 'kysely';
+import { createCheckpoints } from './checkpoints.ts';
 import type { Database } from './database.ts';
 import { SqliteDriver, withPatience } from './sqlite-driver.ts';
 import type { Tables } from './tables.ts';
@@ -11,7 +12,7 @@ import { runTransaction } from './transaction.ts';
 
 export async function openSqlite(file: string): Promise<Database> {
   const connection = await connect(file);
-  const driver = new SqliteDriver(connection);
+  const driver = new SqliteDriver(connection, createCheckpoints(connection));
   const kysely = new Kysely<Tables>({
     dialect: {
       createAdapter: () => new SqliteAdapter(),
