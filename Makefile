@@ -2,7 +2,7 @@
 MAKEFLAGS += --no-print-directory
 bin := node_modules/.bin
 
-.PHONY: up down setup build test check fix docs bench bench-quick mutate-boundary clean
+.PHONY: up down setup build test check fix docs bench bench-quick soak mutate-boundary clean
 
 up: setup ## Install, build, start the box, run a first skill
 	@scripts/up.sh
@@ -28,6 +28,10 @@ bench: ## Measure beside plain processes, bubblewrap, Docker and others; writes 
 bench-quick: ## The main ratios in under two minutes, as JSON on the last line
 	@scripts/setup.sh bench
 	@node scripts/run-ts.mjs bench/quick.ts
+
+soak: setup ## Faults of every kind under load, for MINUTES (10), from SEED: make soak MINUTES=60
+	@scripts/setup.sh test
+	@node scripts/run-ts.mjs tests/chaos/soak.ts
 
 mutate-boundary: setup ## Take each layer of the sandbox away in turn; its test must fail
 	@scripts/setup.sh test

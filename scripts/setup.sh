@@ -34,6 +34,7 @@ if [ "${1:-}" = test ]; then
   [ -e /usr/sbin/dockerd ] || need dockerd docker.io iptables
   need docker-compose docker-compose
   need git git
+  ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || packages+=(libfaketime)
   need /usr/sbin/sshd openssh-server openssh-client
 fi
 if [ "${1:-}" = bench ]; then

@@ -61,7 +61,7 @@ describeDatabases('credits', (fixture) => {
     await begin(database, meter, { sandbox: 'i2', pricePerHour: 1, ttlMs: hour });
     await expect(
       database.transaction(async (tx) => {
-        await meter.end(tx, 'i2', new Date(start).toISOString());
+        await meter.end(tx, { id: 'i2', ready_at: new Date(start).toISOString(), expires_at: null });
         throw new Error('killed');
       }),
     ).rejects.toThrow('killed');
@@ -120,6 +120,19 @@ describeDatabases('credits', (fixture) => {
     expect(await ledger.balance('acme')).toEqual({ tenant: 'acme', available: 0, held: 0, spent: 10, granted: 10 });
   });
 
+  it('nothing is charged beyond the time it was given, however late it is ended or however far the clock jumps', async () => {
+    const { meter, database, ledger, clock } = await open(fixture);
+    await grant(ledger, 10);
+    await begin(database, meter, { sandbox: 'i1', pricePerHour: 1, ttlMs: 0.5 * hour });
+    clock.at += 40 * 24 * hour;
+    await end(database, meter, 'i1', undefined, new Date(start + 0.5 * hour).toISOString());
+    expect(await ledger.balance('acme')).toMatchObject({ available: 9.5, held: 0, spent: 0.5 });
+    await begin(database, meter, { sandbox: 'i2', pricePerHour: 1, ttlMs: hour });
+    clock.at = start;
+    await end(database, meter, 'i2', new Date(clock.at + 41 * 24 * hour).toISOString());
+    expect(await ledger.balance('acme')).toMatchObject({ available: 9.5, held: 0, spent: 0.5 });
+  });
+
   it('gives a grant with a key once, and refuses another under the same key', async () => {
     const { ledger } = await open(fixture);
     const once = { tenant: 'acme', amount: 3, note: 'May', actor: 'adm:test', key: 'k' };
@@ -153,8 +166,13 @@ const begin = (
     }),
   );
 
-const end = (database: Database, meter: Meter, sandbox: string, readyAt: string | null = '2026-01-01T00:00:00.000Z'): Promise<void> =>
-  database.transaction((tx) => meter.end(tx, sandbox, readyAt));
+const end = (
+  database: Database,
+  meter: Meter,
+  sandbox: string,
+  readyAt: string | null = '2026-01-01T00:00:00.000Z',
+  expiresAt: string | null = null,
+): Promise<void> => database.transaction((tx) => meter.end(tx, { id: sandbox, ready_at: readyAt, expires_at: expiresAt }));
 
 async function sums(database: Database) {
   const rows = await database.kysely.selectFrom('credit_entries').select(['kind', 'amount']).where('tenant', '=', 'acme').execute();

@@ -89,7 +89,7 @@ function isStandby(group: string): boolean {
   return pids.length === 1 && pids.every((pid) => readOr(`/proc/${pid}/comm`).trim() === 'launch');
 }
 
-function temporaryFiles(stateRoot: string): string[] {
+export function temporaryFiles(stateRoot: string): string[] {
   const inside = (folder: string, filter: (name: string) => boolean): string[] => {
     const path = join(stateRoot, folder);
     return existsSync(path)

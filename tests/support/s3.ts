@@ -19,6 +19,8 @@ export interface TestS3 {
   readonly requests: string[];
   /** Answers the next requests with 503, or drops their connection. */
   fail(times: number, how?: 'status' | 'connection'): void;
+  /** Answers that much later, until told otherwise. */
+  slow(ms: number): void;
   deleteBucket(name: string): Promise<void>;
   stop(): Promise<void>;
 }
@@ -39,11 +41,12 @@ export async function startS3(): Promise<TestS3> {
   const requests: string[] = [];
   let failures = 0;
   let failureKind: 'status' | 'connection' = 'status';
+  let delayMs = 0;
 
   const server = createServer((request: IncomingMessage, response) => {
     requests.push(`${request.method} ${request.url}`);
     if (failures === 0) {
-      if (isSigned(request)) return answer(request, response);
+      if (isSigned(request)) return delayMs > 0 ? setTimeout(() => answer(request, response), delayMs) : answer(request, response);
       request.resume();
       return response.writeHead(403).end('<Error><Code>SignatureDoesNotMatch</Code></Error>');
     }
@@ -65,6 +68,9 @@ export async function startS3(): Promise<TestS3> {
     fail(times, how = 'status') {
       failures = times;
       failureKind = how;
+    },
+    slow(ms) {
+      delayMs = ms;
     },
     deleteBucket: (name) => s3.store.deleteBucket(name),
     async stop() {

@@ -25,6 +25,7 @@ import type { Manifest } from './manifest/schema.ts';
 import type { Logger } from './observe/log.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { writePrivateFile } from './private-file.ts';
+import { checkReadiness } from './readiness.ts';
 import { type Ahead, createAhead, type Standing } from './sandbox/ahead.ts';
 import { createCapacity } from './sandbox/capacity.ts';
 import { createSandboxes } from './sandbox/create-sandboxes.ts';
@@ -49,6 +50,7 @@ import { sweepBlobs } from './store/blob-sweep.ts';
 import { openStore, type Store } from './store/store.ts';
 import { createVault, type Vault } from './vault/vault.ts';
 import { version } from './version.ts';
+import { startWatch, type Watch } from './watch.ts';
 
 export interface Box {
   readonly config: Config;
@@ -213,6 +215,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   let heartbeat: Heartbeat | undefined;
   let stopListening: (() => void) | undefined;
   let upkeep: NodeJS.Timeout | undefined;
+  let watch: Watch | undefined;
 
   return {
     ...{
@@ -272,6 +275,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
           await dependencies.recover();
           // What an outage of the database left half-written.
           await recoverExecutions(recovery, host);
+          clearSpool(spoolFolder, (id) => executions.owns(id));
         },
         leavesWork: async () => (await records.unfinished(host)).length > 0 || (await dependencies.leavesWork()),
       });
@@ -282,10 +286,12 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
         () => void executions.checkCancels().catch((error: Error) => log.warn({ err: error }, 'could not look for cancels')),
       );
       upkeep = scheduleUpkeep({ cache, dependencies, host, log, store });
+      watch = startWatch({ log, check: () => checkReadiness({ config, provider, store }) });
     },
 
     async stop() {
       if (upkeep) clearInterval(upkeep);
+      watch?.stop();
       // Who waits for packages must not hold up the others.
       await dependencies.stop();
       await executions.drain(config.drainTimeout);

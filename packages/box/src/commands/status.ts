@@ -1,7 +1,5 @@
-import { statfs } from 'node:fs/promises';
-import { BoxError } from '@skillbox/protocol';
 import { z } from 'zod';
-import type { Box } from '../box.ts';
+import { checkReadiness } from '../readiness.ts';
 import { command, Reply } from './command.ts';
 
 const health = z
@@ -41,42 +39,9 @@ export const statusCommands = [
     output: { kind: 'json', schema: readiness },
     http: { method: 'GET', path: '/ready' },
     async run({ box }) {
-      const checks = {
-        database: await check(() => box.store.database.ping()),
-        blobs: await check(() => box.store.blobs.ping()),
-        sandboxes: sandboxCheck(box),
-        disk: await diskCheck(box),
-      };
+      const checks = await checkReadiness(box);
       const ready = Object.values(checks).every((state) => state === 'ok');
       return new Reply({ status: ready ? 'ok' : 'unavailable', checks }, { status: ready ? 200 : 503 });
     },
   }),
 ];
-
-/** Says that something is wrong, not what: the probe needs no key. The log and doctor have the cause. */
-async function check(probe: () => Promise<void>): Promise<string> {
-  try {
-    await probe();
-    return 'ok';
-  } catch (error) {
-    return error instanceof BoxError ? error.code : 'unavailable';
-  }
-}
-
-function sandboxCheck({ provider }: Box): string {
-  if (provider.report.ready) return 'ok';
-  const missing = provider.report.layers.filter((layer) => !layer.present && !layer.accepted).map((layer) => layer.name);
-  return `missing: ${missing.join(', ')}`;
-}
-
-/** Of the state root: sandboxes, blobs and, by default, the database are there. */
-async function diskCheck({ config }: Box): Promise<string> {
-  try {
-    const { bavail, bsize, files, ffree } = await statfs(config.stateRoot);
-    // Some file systems do not count files, and say that there are none.
-    return bavail * bsize < config.minFreeDisk || (files > 0 && ffree === 0) ? 'full' : 'ok';
-  } catch {
-    // A state root that cannot be read is as bad as a full one; the log has the errors of whoever tried to use it.
-    return 'unavailable';
-  }
-}

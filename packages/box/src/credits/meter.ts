@@ -5,14 +5,17 @@
 
 import { BoxError } from '@skillbox/protocol';
 import type { Database } from '../store/database.ts';
-import type { CreditMeterRow } from '../store/tables.ts';
+import type { CreditMeterRow, SandboxRow } from '../store/tables.ts';
 import { post, type Tx, toCredits, toMillionths } from './ledger.ts';
 
 export interface Meter {
   /** In the transaction that begins its life; throws insufficient_credits. What has no price is not metered. */
   begin(tx: Tx, life: Life): Promise<void>;
-  /** In the transaction that ends its life. Nothing is charged when it never became ready. A second time does nothing. */
-  end(tx: Tx, sandbox: string, readyAt: string | null): Promise<void>;
+  /**
+   * In the transaction that ends its life. Nothing is charged when it never became ready, nor for what lies behind the end of its
+   * time: a server that was away, or a clock that jumped, is not the tenant's to pay. A second time does nothing.
+   */
+  end(tx: Tx, sandbox: Pick<SandboxRow, 'id' | 'ready_at' | 'expires_at'>): Promise<void>;
   /** Settles and holds anew for sandboxes of the host whose hold has run out; returns those that cannot pay any more. */
   renew(host: string): Promise<string[]>;
 }
@@ -55,7 +58,7 @@ export function createMeter(database: Database, now: () => number = Date.now): M
       );
     },
 
-    async end(tx, sandbox, readyAt) {
+    async end(tx, { id: sandbox, ready_at: readyAt, expires_at: expiresAt }) {
       const meter = await tx
         .updateTable('credit_meters')
         .set({ closed_at: new Date(now()).toISOString() })
@@ -65,7 +68,8 @@ export function createMeter(database: Database, now: () => number = Date.now): M
         .executeTakeFirst();
       if (!meter) return;
       const free = readyAt === null || Date.parse(readyAt) < meter.started_at;
-      const settled = await settle(tx, meter, free ? 0 : costOf(meter.price_per_hour, now() - meter.started_at));
+      const until = Math.min(now(), expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt));
+      const settled = await settle(tx, meter, free ? 0 : costOf(meter.price_per_hour, until - meter.started_at));
       await tx
         .updateTable('credit_meters')
         .set({ held: 0, settled })

@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Artifact, BoxError } from '@skillbox/protocol';
 import type { Tenants } from '../access/tenants.ts';
+import { diskTrouble } from '../disk-trouble.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ImageRunner, Provider, RunRequest, RunResult } from '../sandbox/provider.ts';
@@ -58,7 +59,7 @@ export function startRun(parts: RunnerParts, row: ExecutionRow, plan: Plan, watc
       unwritten = { since, error };
     });
     if (!written) parts.log.warn({ execution: row.id }, 'the record was closed by another host before this one could');
-    if (live.spooled) rmSync(spool, { force: true });
+    if (live.spooled) removeSpool(parts, spool, row.id);
     parts.metrics.executions.inc({ status: finish.status, lang: plan.lang });
     parts.metrics.executionSeconds.observe({ lang: plan.lang }, (performance.now() - started) / 1000);
     parts.metrics.observePhases(watch.read(), finish.warm);
@@ -72,6 +73,15 @@ export function startRun(parts: RunnerParts, row: ExecutionRow, plan: Plan, watc
       return unwritten;
     },
   };
+}
+
+/** The end is written: whatever becomes of this file must not look like an end of its own. The next heartbeat sweeps it. */
+function removeSpool({ log }: RunnerParts, spool: string, execution: string): void {
+  try {
+    rmSync(spool, { force: true });
+  } catch (error) {
+    log.warn({ execution, err: error }, 'the spooled log of an execution could not be removed yet');
+  }
 }
 
 async function runToEnd(
@@ -128,9 +138,10 @@ async function runToEnd(
       warm: result.warm,
     };
   } catch (error) {
-    parts.log.error({ execution: row.id, err: error }, 'an execution could not be run');
-    const code = error instanceof BoxError ? error.code : 'sandbox_failed';
-    const message = error instanceof BoxError ? error.message : 'The box could not run it; the server log has the cause.';
+    parts.log.error({ execution: row.id, err: error }, 'an execution could not be run, or what it left could not be kept');
+    const known = error instanceof BoxError ? error : diskTrouble(error);
+    const code = known?.code ?? 'sandbox_failed';
+    const message = known?.message ?? 'The box could not run it; the server log has the cause.';
     return { ...bareFinish('failed', { code, message }), durationMs: elapsed() };
   } finally {
     watch.lap(phase);

@@ -250,7 +250,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   };
 
   const closeAndExpire = async (): Promise<void> => {
-    await closeUnfinished(recovery);
+    await closeUnfinished(recovery, 'it could not be recorded as ready: the database was away');
     await reaper.run();
   };
   const canaryCaller: Caller = { tenant: canaryTenant, actor: boxActor, scopes: ['admin'] };
@@ -436,7 +436,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     limitTime: (id, program, ms) => timeLimits.begin(id, program, ms),
 
     async recover() {
-      await closeUnfinished(recovery);
+      await closeUnfinished(recovery, 'the server stopped while it was made');
       await compareWithProviders(recovery);
       await reopenChannels(recovery);
       await timeLimits.recover();

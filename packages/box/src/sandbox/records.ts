@@ -134,7 +134,7 @@ export function createSandboxRecords(database: Database, events: Events, meter: 
         // What ran in it has ended.
         if (to !== 'ready') await tx.deleteFrom('program_limits').where('sandbox', '=', id).execute();
         if (isLiving(to) && !isLiving(state)) await beginMeter(tx, row);
-        if (!isLiving(to)) await meter.end(tx, row.id, row.ready_at);
+        if (!isLiving(to)) await meter.end(tx, row);
         await events.append(eventOf(row, actor, state), tx);
         return row;
       });

@@ -24,19 +24,31 @@ export interface RecoveryParts {
   readonly secrets: Secrets;
 }
 
-/** Of this host. Also while it works: what is under way is left alone. */
-export async function closeUnfinished({ host, log, lifecycle, locks, records }: RecoveryParts): Promise<void> {
-  for (const row of await records.ofHost(host, ['requested', 'provisioning', 'destroying'])) {
-    if (locks.isHeld(row.id)) continue;
+/** Of this host. Also while it works: what is under way is left alone. `why` is what kept those that were being made. */
+export async function closeUnfinished(parts: RecoveryParts, why: string): Promise<void> {
+  const { host, log, lifecycle, locks, records } = parts;
+  for (const { id } of await records.ofHost(host, ['requested', 'provisioning', 'destroying'])) {
+    if (locks.isHeld(id)) continue;
     try {
-      await locks.exclusive(row.id, () =>
-        row.state === 'destroying'
-          ? lifecycle.end(row, boxActor, row.reason ?? 'asked for')
-          : lifecycle.fail(row, boxActor, 'the server stopped while it was made'),
-      );
+      await locks.exclusive(id, async () => {
+        // Whoever worked on it may have come to an end since the list was read.
+        const row = await records.row(id);
+        if (row?.state === 'destroying') await lifecycle.end(row, boxActor, row.reason ?? 'asked for');
+        if (row?.state !== 'requested' && row?.state !== 'provisioning') return;
+        await removeHeld(parts, row);
+        await lifecycle.fail(row, boxActor, why);
+      });
     } catch (error) {
-      log.error({ sandbox: row.id, err: error }, 'what a crash left of a sandbox could not be closed; the next heartbeat tries again');
+      log.error({ sandbox: id, err: error }, 'what a fault left of a sandbox could not be closed; the next heartbeat tries again');
     }
+  }
+}
+
+/** It may have been made, and only the record of it could not be written: then no record says where it is. */
+async function removeHeld({ log, providers }: RecoveryParts, row: SandboxRow): Promise<void> {
+  for (const provider of providers.values()) {
+    const { held } = await heldBy(provider, log);
+    for (const { sandbox, ref } of held) if (sandbox === row.id) await provider.open(ref, bareSpec(sandbox, row)).teardown();
   }
 }
 

@@ -1,6 +1,7 @@
 /** Errors as HTTP answers; the one place where a code becomes a status. Never a stack. */
 
 import { BoxError, type ErrorBody, errorKinds } from '@skillbox/protocol';
+import { diskTrouble } from '../disk-trouble.ts';
 import type { Logger } from '../observe/log.ts';
 
 export interface ErrorAnswer {
@@ -10,7 +11,9 @@ export interface ErrorAnswer {
 }
 
 export function errorAnswer(error: unknown, requestId: string, log: Logger): ErrorAnswer {
-  const known = error instanceof BoxError ? error : undefined;
+  const trouble = diskTrouble(error);
+  if (trouble) log.error({ err: error, request_id: requestId }, 'a request met a disk that refuses');
+  const known = error instanceof BoxError ? error : trouble;
   if (!known || known.code === 'internal') log.error({ err: error, request_id: requestId }, 'a request failed');
   if (!known || known.code === 'internal') {
     const body = {

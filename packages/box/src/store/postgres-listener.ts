@@ -13,6 +13,7 @@ export class PostgresListener {
   /** Channels of the LISTENs that were sent on the present connection. */
   #listening = new Set<string>();
   #client: pg.Client | undefined;
+  #subscribing = Promise.resolve();
   #loop: Promise<void> | undefined;
 
   constructor(settings: pg.ClientConfig) {
@@ -53,6 +54,7 @@ export class PostgresListener {
         if (this.#closed.signal.aborted) return await client.end();
         this.#client = client;
         this.#listening = new Set();
+        this.#subscribing = Promise.resolve();
         this.#subscribe(client);
         await lost;
       } catch {
@@ -67,16 +69,23 @@ export class PostgresListener {
     }
   }
 
+  /** One question at a time, as the connection wants it. */
   #subscribe(client: pg.Client): void {
+    this.#subscribing = this.#subscribing.then(() => this.#listenToAll(client));
+  }
+
+  async #listenToAll(client: pg.Client): Promise<void> {
     for (const channel of this.#wakeups.eventNames().map(String)) {
-      if (this.#listening.has(channel)) continue;
+      if (client !== this.#client || this.#listening.has(channel)) continue;
       this.#listening.add(channel);
-      client.query(`listen ${client.escapeIdentifier(channel)}`).then(
+      try {
+        await client.query(`listen ${client.escapeIdentifier(channel)}`);
         // What was notified before this moment is lost, so have a look.
-        () => this.wake(channel),
+        this.wake(channel);
+      } catch {
         // The connection broke; the loop makes a new one and subscribes again.
-        () => this.#listening.delete(channel),
-      );
+        if (client === this.#client) this.#listening.delete(channel);
+      }
     }
   }
 }

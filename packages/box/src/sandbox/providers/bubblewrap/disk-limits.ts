@@ -15,6 +15,8 @@ const bytesPerFile = 4096;
 export interface DiskLimits {
   /** Throws when the sandbox is known to be over, or the host to be short of room. */
   requireRoom(sandbox: string): void;
+  /** What a write inside was refused with: a disk is full for the sandbox's own doing, or because the host's is. */
+  explain(error: unknown): Promise<unknown>;
   /** Before anything is made here. */
   requireReserve(): Promise<void>;
   look(running: readonly Running[]): Promise<Overgrown[]>;
@@ -60,6 +62,12 @@ export function createDiskLimits(disks: Disks, folder: string, reserveBytes: num
         throw new BoxError('quota_exceeded', 'The disk of the sandbox is full.', {
           hint: 'Remove files in it, or use a template with a larger disk.',
         });
+    },
+    async explain(error) {
+      if (!(error instanceof BoxError && error.code === 'quota_exceeded') || (await freeBytes()) >= reserveBytes) return error;
+      return new BoxError('unavailable', 'The disk of this host is full: nothing can be written in its sandboxes.', {
+        ...{ cause: error, retryAfter: 10, hint: 'Free some room on the file system of the state root.' },
+      });
     },
     async requireReserve() {
       if ((await freeBytes()) < reserveBytes)

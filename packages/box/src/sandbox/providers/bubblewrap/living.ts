@@ -257,7 +257,9 @@ function createHandle({ options, disks, limits, spec, forget }: HandleParts): Sa
       ...guest.files,
       async write(...args) {
         limits.requireRoom(spec.id);
-        return guest.files.write(...args);
+        return guest.files.write(...args).catch(async (error: unknown) => {
+          throw await limits.explain(error);
+        });
       },
     },
     connect: guest.tunnel,

@@ -395,7 +395,9 @@ function refusal(payload: Buffer): BoxError {
   if (errno === numbers.ENOENT || errno === numbers.ESRCH || errno === numbers.ENOTDIR) return new BoxError('not_found', said);
   if (errno === numbers.EEXIST) return new BoxError('already_exists', said);
   if (errno === numbers.ENOSPC || errno === numbers.EDQUOT)
-    return new BoxError('quota_exceeded', `The disk of the sandbox is full: ${said}`);
+    return new BoxError('quota_exceeded', `The disk of the sandbox is full: ${said}`, {
+      hint: 'Remove files in it, or use a template with a larger disk.',
+    });
   if (errno === numbers.EFBIG) return new BoxError('quota_exceeded', `The file is larger than the sandbox allows: ${said}`);
   if (errno === numbers.EAGAIN || errno === numbers.ENOMEM) return new BoxError('unavailable', `The sandbox is at its limit: ${said}`);
   return new BoxError('bad_request', said);
