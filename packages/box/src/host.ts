@@ -51,6 +51,8 @@ export async function startHeartbeat(parts: HeartbeatParts): Promise<Heartbeat> 
   const name = hostLease(host);
   const acquire = () => leases.acquire(name, host, ttlMs, { url });
   let renewedAt = performance.now();
+  /** Since then every beat has reached the database; undefined while it is away. */
+  let inTouchSince: number | undefined = renewedAt;
   let held = true;
   let serving = false;
   let beating: Promise<void> | undefined;
@@ -72,6 +74,8 @@ export async function startHeartbeat(parts: HeartbeatParts): Promise<Heartbeat> 
         lose('this host was taken for gone');
         if (!(await acquire())) return;
       }
+      // A machine that slept was not in touch either.
+      if (inTouchSince === undefined || asked - renewedAt > ttlMs) inTouchSince = asked;
       renewedAt = asked;
       held = true;
       // Beside the beat: closing the work of another host may take longer than a lease.
@@ -79,7 +83,8 @@ export async function startHeartbeat(parts: HeartbeatParts): Promise<Heartbeat> 
         working = undefined;
       });
     } catch (error) {
-      log.error({ err: error }, 'the heartbeat failed');
+      inTouchSince = undefined;
+      log.error({ err: error }, 'the heartbeat failed: the database was not reached');
       // Without a lease others may close our work at any moment; two answers for one execution must not be.
       if (performance.now() - renewedAt > ttlMs) lose('the lease could not be renewed in time');
     }
@@ -93,7 +98,9 @@ export async function startHeartbeat(parts: HeartbeatParts): Promise<Heartbeat> 
         serving = true;
         parts.onServing();
       }
-      for (const taken of await leases.takeExpired(prefix, host, ttlMs)) {
+      // Whoever has just found the database again cannot tell a host that is gone from one that missed it as well: those get a lease.
+      const knowsOthers = inTouchSince !== undefined && performance.now() - inTouchSince >= ttlMs;
+      for (const taken of knowsOthers ? await leases.takeExpired(prefix, host, ttlMs) : []) {
         const gone = taken.name.slice(prefix.length);
         if (gone === host) continue;
         log.warn({ gone }, 'a host is gone; closing its work');
@@ -117,6 +124,7 @@ export async function startHeartbeat(parts: HeartbeatParts): Promise<Heartbeat> 
   // Somebody may be closing what our former process left; they are done within a lease.
   while (!(await acquire())) await delay(200);
   renewedAt = performance.now();
+  inTouchSince = renewedAt;
   const timer = setInterval(tick, Math.max(100, Math.floor(ttlMs / 3)));
   timer.unref();
   const opening = parts.onLeaseHeld();

@@ -47,7 +47,7 @@ export async function audit(world: World, book: Book, client: Client, fault: Fau
   await auditJobs(world, executions, book, client, from, findings);
   await auditSandboxes(world, book, client, fault, findings);
   findings.push(...(await auditLedger(world, book)));
-  findings.push(...auditLog(world, fault));
+  findings.push(...auditLog(world, fault, ends));
   client.close();
   findings.push(...(await auditMachine(world)));
   return { findings, ends };

@@ -19,6 +19,8 @@ export interface Fault {
   mend?(world: World): Promise<void>;
   /** The log of an operator must say this. */
   readonly says: RegExp;
+  /** Retries may have covered it up; the log must speak when it cost an execution. */
+  readonly mayPassUnnoticed?: true;
   /** With which codes accepted executions may end for it, beside success. */
   readonly costs: readonly string[];
   /** For which reasons sandboxes that were answered may be gone. */
@@ -158,7 +160,8 @@ export const faults: readonly Fault[] = [
       }
       return none;
     },
-    says: /.?/,
+    says: /connection to PostgreSQL broke/,
+    mayPassUnnoticed: true,
     costs: ['unavailable', 'interrupted'],
   },
   {
@@ -171,6 +174,7 @@ export const faults: readonly Fault[] = [
       return none;
     },
     says: /PostgreSQL cannot be reached|connection to PostgreSQL broke/,
+    mayPassUnnoticed: true,
     costs: ['unavailable', 'interrupted'],
   },
   {
@@ -182,9 +186,9 @@ export const faults: readonly Fault[] = [
       postgres?.server.thaw();
       return none;
     },
-    says: /.?/,
+    says: /PostgreSQL did not answer|the database has not answered for a lease/,
+    mayPassUnnoticed: true,
     costs: ['unavailable', 'interrupted'],
-    takes: /its host .* is gone/,
   },
   {
     name: 'the blob store fails',
@@ -196,6 +200,7 @@ export const faults: readonly Fault[] = [
       return none;
     },
     says: /S3/,
+    mayPassUnnoticed: true,
     costs: ['unavailable', 'interrupted'],
   },
   {
@@ -207,7 +212,8 @@ export const faults: readonly Fault[] = [
       s3?.slow(0);
       return none;
     },
-    says: /.?/,
+    says: /S3/,
+    mayPassUnnoticed: true,
     costs: ['unavailable'],
   },
   {

@@ -12,7 +12,8 @@ interface Line {
 /** Mistakes in the program, as opposed to a world that lets it down. */
 const defects = /^(TypeError|ReferenceError|RangeError|SyntaxError|AssertionError|AggregateError)$/;
 
-export function auditLog(world: World, fault: Fault): string[] {
+/** `ends`: how executions ended in this round. */
+export function auditLog(world: World, fault: Fault, ends: Readonly<Record<string, number>>): string[] {
   const findings: string[] = [];
   const text = world.said();
   for (const line of text.split('\n').filter(Boolean)) {
@@ -22,7 +23,8 @@ export function auditLog(world: World, fault: Fault): string[] {
     else if (parsed.err && (defects.test(parsed.err.type ?? '') || !parsed.err.message))
       findings.push(`the log shows a defect: ${line.slice(0, 600)}`);
   }
-  if (!fault.says.test(text)) findings.push(`the log does not say what happened (${fault.says})`);
+  const felt = Object.keys(ends).some((end) => fault.costs.includes(end.split(' ')[1] ?? ''));
+  if ((felt || !fault.mayPassUnnoticed) && !fault.says.test(text)) findings.push(`the log does not say what happened (${fault.says})`);
   return findings;
 }
 
