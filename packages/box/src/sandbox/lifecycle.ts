@@ -120,7 +120,9 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
       // Another host took this one for gone and closed the record, which stands.
       await provider.open(ref, specOf(secrets, row)).teardown();
       await egress.close(row.id);
-      throw new BoxError('invalid_state', `The sandbox ${row.id} was closed while it was made.`);
+      throw new BoxError('unavailable', `The sandbox ${row.id} was closed while it was made: this host was taken for gone.`, {
+        ...{ retryAfter: 1, hint: 'Create it again.' },
+      });
     }
     const patch = { route: JSON.stringify(route), ended_at: new Date().toISOString() };
     await records.transition(row, { from: ['provisioning'], to: 'failed', actor, reason: failure, patch });

@@ -52,28 +52,37 @@ async function removeHeld({ log, providers }: RecoveryParts, row: SandboxRow): P
   }
 }
 
-/** Compares what the providers hold with the records, both ways. */
+/** Compares what the providers hold with the records, both ways. Also while others work: what they have in hand is left alone. */
 export async function compareWithProviders(parts: RecoveryParts): Promise<void> {
   const { ahead, host, log, lifecycle, locks, providers, records } = parts;
   for (const provider of providers.values()) {
+    // Before the list: what becomes ready between the two would seem to have no disk.
+    const recorded = await records.ofHost(host, ['ready', 'paused']);
     const { held, isComplete } = await heldBy(provider, log);
     for (const { sandbox, ref } of held) {
       // Asked before the record is: one that is handed over meanwhile has one by then.
-      if (ahead.holds(sandbox)) continue;
-      const row = await records.row(sandbox);
-      // Another host's is that host's business: some providers are shared.
-      if (row && (isLiving(row.state) || row.host !== host)) continue;
-      log.warn({ sandbox, provider: provider.name }, 'removing a sandbox that no record owns');
-      await provider
-        .open(ref, bareSpec(sandbox, row))
-        .teardown()
-        .catch((error: Error) => log.error({ sandbox, err: error }, 'a sandbox that no record owns could not be removed'));
+      if (ahead.holds(sandbox) || locks.isHeld(sandbox)) continue;
+      await locks.exclusive(sandbox, async () => {
+        const row = await records.row(sandbox);
+        // Another host's is that host's business: some providers are shared.
+        if (row && (isLiving(row.state) || row.host !== host)) return;
+        log.warn({ sandbox, provider: provider.name }, 'removing a sandbox that no record owns');
+        await provider
+          .open(ref, bareSpec(sandbox, row))
+          .teardown()
+          .catch((error: Error) => log.error({ sandbox, err: error }, 'a sandbox that no record owns could not be removed'));
+      });
     }
     if (!isComplete) continue;
     const there = new Set(held.map(({ sandbox }) => sandbox));
-    for (const row of await records.ofHost(host, ['ready', 'paused'])) {
-      if (row.provider !== provider.name || there.has(row.id) || locks.isHeld(row.id)) continue;
-      await lifecycle.fail(row, boxActor, 'its disk is gone');
+    for (const { id } of recorded.filter((row) => row.provider === provider.name && !there.has(row.id))) {
+      if (locks.isHeld(id)) continue;
+      await locks.exclusive(id, async () => {
+        const row = await records.row(id);
+        if (row?.state !== 'ready' && row?.state !== 'paused') return;
+        log.warn({ sandbox: id, provider: provider.name }, 'the disk of a sandbox is gone: its record is closed as failed');
+        await lifecycle.fail(row, boxActor, 'its disk is gone');
+      });
     }
   }
 }
