@@ -5,7 +5,7 @@ import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sandboxProcesses, uptime } from '../../support/leftovers.ts';
-import { processesOf } from './processes.ts';
+import { kill, processesOf } from './processes.ts';
 import type { Host, World, WorldKind } from './world.ts';
 
 export interface Fault {
@@ -52,7 +52,7 @@ export const faults: readonly Fault[] = [
     world: 'alone',
     async strike(world, random) {
       for (let count = 0; count < 12; count += 1) {
-        const victims = await processesOf(world, only(world));
+        const victims = processesOf(only(world));
         if (victims.length > 0) kill(one(victims, random).pid);
         await within(random, 20, 120);
       }
@@ -246,15 +246,6 @@ export const faults: readonly Fault[] = [
     takes: /its host .* is gone/,
   },
 ];
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    // It ended by itself meanwhile.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-}
 
 /** With no server to sweep them. */
 async function processesGone(firstUid: number, killedAt: number): Promise<readonly string[]> {

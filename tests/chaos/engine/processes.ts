@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sandboxGroups } from '../../support/leftovers.ts';
-import type { Host, World } from './world.ts';
+import type { Host } from './world.ts';
 
 export interface HostProcess {
   readonly pid: number;
@@ -11,7 +11,7 @@ export interface HostProcess {
 }
 
 /** Of its sandboxes: those that run a job, those that stand ready, and living ones. */
-export async function processesOf(_world: World, { server }: Host): Promise<HostProcess[]> {
+export function processesOf({ server }: Host): HostProcess[] {
   const living = sandboxGroups(`${server.host}-living`).flatMap(pidsOf);
   return [...new Set([...descendantsOf(server.pid), ...living])]
     .map((pid) => ({ pid, name: nameOf(pid) }))
@@ -32,6 +32,15 @@ export function descendantsOf(root: number): number[] {
     queue.push(...(children.get(pid) ?? []));
   }
   return found;
+}
+
+export function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    // It ended by itself meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 export const pidsOf = (group: string): number[] => readOr(join(group, 'cgroup.procs')).split('\n').filter(Boolean).map(Number);

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
 import { groupParents, sandboxGroups, uptime } from '../../support/leftovers.ts';
@@ -12,6 +13,7 @@ import { startS3, type TestS3 } from '../../support/s3.ts';
 import { newStateRoot, type ServerProcess, startServerProcess } from '../../support/server-process.ts';
 import { langs, skillOf } from './book.ts';
 import type { Target } from './load.ts';
+import { kill, pidsOf } from './processes.ts';
 
 export type WorldKind = 'alone' | 'pair';
 
@@ -180,12 +182,18 @@ async function furnish({ undo, ...shell }: Shell, random: () => number): Promise
       for (const host of shell.hosts) if (host.server.running) await host.server.kill();
       for (const step of undo) await step();
       for (const { server: last, stateRoot } of shell.hosts) {
-        for (const name of [last.host, `${last.host}-living`])
-          for (const group of [...sandboxGroups(name), ...groupParents(name)]) rmdirSync(group);
+        for (const name of [last.host, `${last.host}-living`]) await removeGroups(name);
         rmSync(stateRoot, { recursive: true, force: true });
       }
     },
   };
+}
+
+/** With whatever a finding left in them. */
+async function removeGroups(name: string): Promise<void> {
+  for (const pid of sandboxGroups(name).flatMap(pidsOf)) kill(pid);
+  for (let tries = 0; tries < 50 && sandboxGroups(name).some((group) => pidsOf(group).length > 0); tries += 1) await delay(20);
+  for (const group of [...sandboxGroups(name), ...groupParents(name)]) rmdirSync(group);
 }
 
 function expectStatus({ status, body }: { readonly status: number; readonly body: unknown }, wanted: number): void {

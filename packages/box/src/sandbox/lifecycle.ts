@@ -18,6 +18,8 @@ import { runSetup } from './setup.ts';
 import { handleOf, specOf } from './spec.ts';
 
 export interface Lifecycle {
+  /** Made, and the database did not say whether its record is: whoever asks it next decides what becomes of them. */
+  readonly unrecorded: Map<string, Made>;
   /** From requested to ready at the first candidate that can; or failed, with nothing left behind. */
   make(row: SandboxRow, actor: Actor, candidates: Candidates, snapshot?: string): Promise<SandboxRow>;
   /** The same for one that was made ahead: from here on it is the row's. */
@@ -30,6 +32,11 @@ export interface Lifecycle {
   resume(row: SandboxRow, actor: Actor): Promise<SandboxRow>;
   /** Closes it without its provider: that is gone, or never had it. */
   fail(row: SandboxRow, actor: Actor, reason: string): Promise<SandboxRow | undefined>;
+}
+
+export interface Made {
+  readonly provider: LivingProvider;
+  readonly ref: ProviderRef;
 }
 
 export interface Pausing {
@@ -68,6 +75,7 @@ const readyLimitMs = 60_000;
 const remakeable: readonly SandboxState[] = ['ready', 'paused', 'failed', 'destroyed'];
 
 export function createLifecycle({ activity, egress, log, providers, records, router, secrets }: LifecycleParts): Lifecycle {
+  const unrecorded = new Map<string, Made>();
   const must = async (row: SandboxRow | undefined, id: string, wanted: string): Promise<SandboxRow> => {
     if (row) return row;
     const now = await records.row(id);
@@ -113,7 +121,9 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
         continue;
       }
       const patch = madeBy(provider, ref, route);
+      unrecorded.set(row.id, { provider, ref });
       const ready = await records.transition(row, { from: ['provisioning'], to: 'ready', actor, reason: null, patch });
+      unrecorded.delete(row.id);
       // From now on every program in it is one that was started here.
       if (ready) activity.raiseProgramId(row.id, 0);
       if (ready) return ready;
@@ -132,6 +142,8 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
   };
 
   return {
+    unrecorded,
+
     async make(row, actor, candidates, snapshot) {
       const begun = await records.transition(row, { from: ['requested'], to: 'provisioning', actor, reason: null });
       return provision(await must(begun, row.id, 'requested'), actor, candidates, snapshot);

@@ -24,9 +24,28 @@ export interface RecoveryParts {
   readonly secrets: Secrets;
 }
 
+/** What was made while the database was away: if no record says that it lives, another host or a heartbeat has closed it. */
+async function removeUnrecorded({ lifecycle: { unrecorded }, locks, log, records }: RecoveryParts): Promise<void> {
+  for (const [id, { provider, ref }] of unrecorded) {
+    if (locks.isHeld(id)) continue;
+    await locks.exclusive(id, async () => {
+      const row = await records.row(id);
+      if (row?.state === 'provisioning') return;
+      if (row?.state !== 'ready' && row?.state !== 'paused') {
+        log.warn({ sandbox: id, provider: provider.name }, 'removing a sandbox that was made while the database was away');
+        await provider.open(ref, bareSpec(id, row)).teardown();
+      }
+      unrecorded.delete(id);
+    });
+  }
+}
+
 /** Of this host. Also while it works: what is under way is left alone. `why` is what kept those that were being made. */
 export async function closeUnfinished(parts: RecoveryParts, why: string): Promise<void> {
   const { host, log, lifecycle, locks, records } = parts;
+  await removeUnrecorded(parts).catch((error: Error) =>
+    log.error({ err: error }, 'a sandbox that was made while the database was away could not be removed; the next heartbeat tries again'),
+  );
   for (const { id } of await records.ofHost(host, ['requested', 'provisioning', 'destroying'])) {
     if (locks.isHeld(id)) continue;
     try {
