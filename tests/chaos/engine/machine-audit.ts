@@ -38,17 +38,27 @@ async function strangers(world: World, host: Host): Promise<string[]> {
     const pids = pidsOf(group);
     if (!pids.some((pid) => own.has(pid))) found.push(`cgroup of nobody: ${group} (${pids.join(' ')})`);
   }
-  for (const group of sandboxGroups(`${server.host}-living`))
-    if (!living.has(basename(group))) found.push(`cgroup of no sandbox: ${group} (${pidsOf(group).join(' ')})`);
-  for (const [folder, idOf] of folders) {
-    const path = join(stateRoot, folder);
-    for (const name of existsSync(path) ? readdirSync(path) : [])
-      if (!living.has(idOf(name))) found.push(`${folder}/${name} of no sandbox`);
-  }
+  found.push(...(await withoutRecord(host, living)));
   for (const id of living) if (!existsSync(join(stateRoot, 'sandboxes/living', id))) found.push(`sandbox ${id} has no disk`);
   found.push(...temporaryFiles(stateRoot).map((path) => `temporary file ${path}`));
   found.push(...mountsBelow(stateRoot, server.pid), ...descriptors(server.pid));
   return found;
+}
+
+/** Groups, disks and sockets of living sandboxes that no record owns, but for those that stand ready for a create. */
+async function withoutRecord({ server, stateRoot }: Host, living: ReadonlySet<string>): Promise<string[]> {
+  const found = new Map<string, string[]>();
+  const see = (id: string, what: string): void => {
+    if (!living.has(id)) found.set(id, [...(found.get(id) ?? []), what]);
+  };
+  for (const group of sandboxGroups(`${server.host}-living`))
+    see(basename(group), `cgroup of no sandbox: ${group} (${pidsOf(group).join(' ')})`);
+  for (const [folder, idOf] of folders) {
+    const path = join(stateRoot, folder);
+    for (const name of existsSync(path) ? readdirSync(path) : []) see(idOf(name), `${folder}/${name} of no sandbox`);
+  }
+  const ready = /^skillbox_pool_ready (\d+)$/m.exec(await (await server.request('/metrics')).text())?.[1];
+  return found.size > Number(ready) ? [...found.values()].flat() : [];
 }
 
 const folders: readonly (readonly [string, (name: string) => string])[] = [

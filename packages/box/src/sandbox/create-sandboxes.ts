@@ -454,7 +454,8 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       await closeAndExpire();
       await snapshots.sweep();
       await endUnpaid(recovery, await meter.renew(host));
-      await ahead.settle(async (id) => (await records.row(id)) !== undefined);
+      // A record that another host has closed meanwhile owns nothing.
+      await ahead.settle(async (id) => isLiving((await records.row(id))?.state ?? ''));
     },
     hostGone: (gone) => failSandboxesOf(recovery, gone),
     async stop() {
