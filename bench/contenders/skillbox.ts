@@ -8,10 +8,22 @@ import { type Answer, createCaller, requestBytes } from '../measure/http-caller.
 import { type BenchSkill, checkOutput, input } from '../skill.ts';
 import type { Contender } from './command.ts';
 
+/** Where the time of one run went, in milliseconds: the phases that the box tells, and `outside` it. */
+export interface Trace {
+  readonly phases: Readonly<Record<string, number>>;
+  /** Whether a sandbox that stood ready served it. */
+  readonly warm: boolean;
+}
+
+export interface BoxContender extends Contender {
+  /** Of the last run. */
+  trace(): Trace;
+}
+
 export interface BenchBox {
   readonly server: ServerProcess;
   /** On a connection of its own. `env` for the run: some variables make it a cold one. */
-  contender(skill: BenchSkill, env?: Record<string, string>): Contender;
+  contender(skill: BenchSkill, env?: Record<string, string>): BoxContender;
   /** A gauge or a counter of /metrics. */
   metric(name: string): Promise<number>;
   /** Until all that recent demand asks for stands ready, or nothing more comes. */
@@ -44,11 +56,19 @@ export async function openBox(warmth: Warmth, skills: readonly BenchSkill[], env
       const caller = createCaller(server);
       const bytes = requestBytes(server, 'POST', '/v1/executions', { skill: skill.name, input, ...(runEnv && { env: runEnv }) });
       let last: Answer | undefined;
+      let took = 0;
       return {
         async run() {
+          const started = performance.now();
           last = await caller.send(bytes);
+          took = performance.now() - started;
         },
-        check: () => checkRecord(last, `skillbox ${warmth}, ${skill.lang}`),
+        check: () => void recordIn(last, `skillbox ${warmth}, ${skill.lang}`),
+        trace() {
+          const { warm } = recordIn(last, `skillbox ${warmth}, ${skill.lang}`);
+          const { total = 0, ...phases } = phasesIn(last?.head ?? '');
+          return { warm: warm === true, phases: { ...phases, outside: took - total } };
+        },
         close: () => caller.close(),
       };
     },
@@ -64,12 +84,20 @@ export async function openBox(warmth: Warmth, skills: readonly BenchSkill[], env
   };
 }
 
-function checkRecord(answer: Answer | undefined, who: string): void {
+function recordIn(answer: Answer | undefined, who: string): Execution {
   const text = answer?.body.toString('utf8') ?? '';
   if (!answer || answer.status >= 300) throw new Error(`${who} answered ${answer?.status}: ${text}`);
-  const { error, logs, output, status } = JSON.parse(text) as Execution;
+  const record = JSON.parse(text) as Execution;
+  const { error, logs, output, status } = record;
   if (status !== 'success') throw new Error(`${who} ended ${status}: ${JSON.stringify(error)} ${logs}`);
   checkOutput(output, who);
+  return record;
+}
+
+/** Of the header Server-Timing. */
+export function phasesIn(head: string): Record<string, number> {
+  const header = /\r\nserver-timing: *(.*)/i.exec(head)?.[1] ?? '';
+  return Object.fromEntries([...header.matchAll(/(\w+);dur=([\d.]+)/g)].map(([, name = '', duration]) => [name, Number(duration)]));
 }
 
 /** They would outlive the server. */

@@ -8,6 +8,8 @@ import { connect, type Socket } from 'node:net';
 
 export interface Answer {
   readonly status: number;
+  /** Status line and headers, as they came. */
+  readonly head: string;
   readonly body: Buffer;
 }
 
@@ -83,13 +85,13 @@ export function readAnswer(bytes: Buffer): Answer | undefined {
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
   if (length !== undefined) {
     const stop = start + Number(length);
-    return bytes.length < stop ? undefined : { status, body: bytes.subarray(start, stop) };
+    return bytes.length < stop ? undefined : { status, head, body: bytes.subarray(start, stop) };
   }
-  if (/\r\ntransfer-encoding: *chunked/i.test(head)) return readChunks(bytes, start, status);
-  return { status, body: Buffer.alloc(0) };
+  if (/\r\ntransfer-encoding: *chunked/i.test(head)) return readChunks(bytes, start, { status, head });
+  return { status, head, body: Buffer.alloc(0) };
 }
 
-function readChunks(bytes: Buffer, start: number, status: number): Answer | undefined {
+function readChunks(bytes: Buffer, start: number, answer: Omit<Answer, 'body'>): Answer | undefined {
   const chunks: Buffer[] = [];
   for (let at = start; ; ) {
     const line = bytes.indexOf('\r\n', at);
@@ -97,7 +99,7 @@ function readChunks(bytes: Buffer, start: number, status: number): Answer | unde
     const size = Number.parseInt(bytes.toString('latin1', at, line), 16);
     const next = line + 2 + size + 2;
     if (bytes.length < next) return undefined;
-    if (size === 0) return { status, body: Buffer.concat(chunks) };
+    if (size === 0) return { ...answer, body: Buffer.concat(chunks) };
     chunks.push(bytes.subarray(line + 2, line + 2 + size));
     at = next;
   }

@@ -38,7 +38,7 @@ export async function measureGrowth(run: BenchRun): Promise<Growth> {
   const programs = postgresFolder();
   if (!programs) return { sizes, sqlite };
   // As it is installed, not as tests have it: what it commits is on disk.
-  const engine = await startPostgres(programs, { fsync: 'on', full_page_writes: 'on', shared_buffers: '128MB' });
+  const engine = await startPostgres(programs, { fsync: 'on', full_page_writes: 'on', shared_buffers: '128MB', max_wal_size: '4GB' });
   try {
     return { sizes, sqlite, postgres: await measureDatabase(run, sizes, 'postgres', () => engine.createDatabase()) };
   } finally {

@@ -5,8 +5,8 @@ import type { BenchRun } from '../bench-run.ts';
 import { prepareByHand } from '../contenders/by-hand.ts';
 import type { Contender } from '../contenders/command.ts';
 import { preparePlain, startNothing } from '../contenders/plain.ts';
-import { type BenchBox, openBox } from '../contenders/skillbox.ts';
-import { type Ratio, ratioOf, rounded, type Summary, summarise } from '../measure/samples.ts';
+import { type BenchBox, openBox, type Trace } from '../contenders/skillbox.ts';
+import { median, type Ratio, ratioOf, rounded, type Summary, summarise } from '../measure/samples.ts';
 import { inTurns, type Turn } from '../measure/turns.ts';
 
 export type Way = 'plain' | 'byHand' | 'docker' | 'library' | 'srt' | 'cold' | 'warm' | 'nothing';
@@ -17,6 +17,8 @@ export interface LatencyOf {
   readonly ratios: Readonly<Record<string, Ratio>>;
   /** Share of the warm box's runs that a sandbox made ready ahead served. */
   readonly servedWarm: number;
+  /** Where the time of a run goes, by phase: medians. */
+  readonly phases: Readonly<Record<'cold' | 'warm', Readonly<Record<string, number>>>>;
 }
 
 export type Latency = Readonly<Record<Language, LatencyOf>>;
@@ -41,39 +43,43 @@ async function measureLanguage(run: BenchRun, lang: Language, boxes: { cold: Ben
   const skill = run.skills[lang];
   const docker = await run.docker();
   const runtime = await run.sandboxRuntime();
+  const overHttp = { cold: boxes.cold.contender(skill), warm: boxes.warm.contender(skill) };
   const contenders: Partial<Record<Way, Contender>> = {
     plain: preparePlain(skill),
     byHand: prepareByHand(skill),
-    cold: boxes.cold.contender(skill),
-    warm: boxes.warm.contender(skill),
+    ...overHttp,
     ...(docker && { docker: docker.contender(skill) }),
     ...(runtime && { library: runtime.library(skill), srt: runtime.command(skill) }),
   };
-  const slow: readonly Way[] = ['docker', 'library', 'srt'];
+  const traces: Record<'cold' | 'warm', Trace[]> = { cold: [], warm: [] };
   const turns: Partial<Record<Way, Turn>> = { nothing: { run: startNothing } };
   for (const [name, contender] of Object.entries(contenders) as [Way, Contender][]) {
     turns[name] = slow.includes(name) ? { ...contender, every: 3 } : contender;
   }
+  for (const name of ['cold', 'warm'] as const) {
+    turns[name] = { ...overHttp[name], check: () => void traces[name].push(overHttp[name].trace()) };
+  }
   try {
     // The first run of a skill tells the box that it is wanted.
-    await contenders.warm?.run();
+    await overHttp.warm.run();
     await boxes.warm.settled();
-    const before = await servedAndMissed(boxes.warm);
     const samples = await inTurns(turns as Record<Way, Turn>, { rounds: run.count(150, 6) });
-    const after = await servedAndMissed(boxes.warm);
-    const served = after.served - before.served;
     return {
       ways: Object.fromEntries(Object.entries(samples).map(([name, values]) => [name, summarise(values)])),
       ratios: ratiosOf(samples),
-      servedWarm: rounded(served / (served + after.missed - before.missed)),
+      servedWarm: rounded(traces.warm.filter(({ warm }) => warm).length / traces.warm.length),
+      phases: { cold: medianPhases(traces.cold), warm: medianPhases(traces.warm) },
     };
   } finally {
     for (const contender of Object.values(contenders)) await contender.close();
   }
 }
 
-async function servedAndMissed(box: BenchBox): Promise<{ served: number; missed: number }> {
-  return { served: await box.metric('skillbox_warm_served'), missed: await box.metric('skillbox_warm_missed') };
+const slow: readonly Way[] = ['docker', 'library', 'srt'];
+
+function medianPhases(traces: readonly Trace[]): Record<string, number> {
+  const names = Object.keys(traces[0]?.phases ?? {});
+  return Object.fromEntries(names.map((name) => [name, rounded(median(traces.map(({ phases }) => phases[name] ?? 0)))]));
 }
 
 /** Everything against the plain process, and what the targets name besides. */

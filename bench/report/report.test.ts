@@ -42,6 +42,7 @@ function resultsWith({ warm = 2, plain = 20, slowList = 1.1 } = {}): Results {
       'docker/plain': ratio(20),
     },
     servedWarm: 0.99,
+    phases: { cold: { claim: 1, run: 3 }, warm: { claim: 1, run: 1 } },
   };
   const pace = { plain: around(plain), warm: around(warm), tailRatio: 0.3 };
   const at = (callers: number, warmRate: number) => ({ callers, plain: rate(100), byHand: rate(60), cold: rate(50), warm: rate(warmRate) });
@@ -114,6 +115,7 @@ describe('the page', () => {
     expect(page).not.toMatch(/\{\{|undefined|NaN|Not measured/);
     expect(page).toContain('| Skillbox over HTTP, warm | 0.100× (0.090–0.110) | 2.00 ms | 4.00 ms | 6.00 ms | 1.80–2.20 | 100 |');
     expect(page).toContain('| Python, 4 callers | 100 (90.0–110) | 60.0 = 0.600× (54.0–66.0) |');
+    expect(page).toContain('| run | 3.00 (75 %) | 1.00 (50 %) |');
     expect(page).toContain('1,000,000 records');
     for (const row of page.split('\n').filter((line) => line.startsWith('|'))) expect(row.endsWith('|'), row).toBe(true);
   });

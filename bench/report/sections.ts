@@ -10,11 +10,12 @@ import { languageNames, ways } from './ways.ts';
 
 const notYet = 'Not measured yet: `make bench` does.';
 
-export function sectionsOf(results: Results): Record<PartName | 'machine', string> {
+export function sectionsOf(results: Results): Record<PartName | 'machine' | 'phases', string> {
   const { growth, latency, memory, pace, sandboxes, throughput } = results;
   return {
     machine: machineSection(results),
     latency: latency ? latencySection(latency.data) : notYet,
+    phases: latency ? phasesSection(latency.data) : notYet,
     pace: pace ? paceSection(pace.data) : notYet,
     throughput: throughput ? throughputSection(throughput.data) : notYet,
     sandboxes: sandboxes ? sandboxesSection(sandboxes.data) : notYet,
@@ -78,6 +79,22 @@ function latencySection(latency: PartData['latency']): string {
       return `### ${languageNames[lang]}\n\n${table(['', '/ plain', ...percentileHead], rows)}\n\n${notes.join(' ')}`;
     })
     .join('\n\n');
+}
+
+function phasesSection(latency: PartData['latency']): string {
+  const columns = languages.flatMap((lang) =>
+    (['cold', 'warm'] as const).map((warmth) => ({ title: `${languageNames[lang]} ${warmth}`, phases: latency[lang].phases[warmth] })),
+  );
+  const names = [...new Set(columns.flatMap(({ phases }) => Object.keys(phases)))];
+  const shares = ({ phases }: (typeof columns)[number], name: string): string => {
+    const whole = Object.values(phases).reduce((sum, one) => sum + one, 0);
+    const value = phases[name] ?? 0;
+    return `${short(value)} (${Math.round((value / whole) * 100)} %)`;
+  };
+  return table(
+    ['ms, p50 (share)', ...columns.map(({ title }) => title)],
+    names.map((name) => [name, ...columns.map((column) => shares(column, name))]),
+  );
 }
 
 function paceSection(pace: PartData['pace']): string {
