@@ -45,7 +45,7 @@ export function drawBars({ title, unit, scale, panels }: BarChart): string {
   const length = (value: number): number =>
     scale === 'linear' ? (value / largest) * room : (Math.log(value / least) / Math.log(largest / least)) * room;
   const parts: string[] = [];
-  let y = 52;
+  let y = 62;
   for (const { name, bars } of panels) {
     if (name) parts.push(text(12, y, name, 'name'));
     y += name ? 12 : 0;
@@ -64,7 +64,7 @@ export function drawBars({ title, unit, scale, panels }: BarChart): string {
     }
     y += 22;
   }
-  return sheet(title, unit, y - 8, parts);
+  return sheet(title, unit, y - 10, parts);
 }
 
 export function drawLines({ title, unit, places, panels }: LineChart): string {
