@@ -21,6 +21,9 @@ export interface Contender {
   close(): Promise<void> | void;
 }
 
+/** The box was asked for more than it can do, and said so; nothing has run. */
+export class Refused extends Error {}
+
 /** Resolves when it has ended well. `descriptor` becomes its third. */
 export function runCommand({ program, args, env, cwd, uid }: Command, descriptor?: number): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -6,7 +6,7 @@ import type { Execution } from '@skillbox/protocol';
 import { type ServerProcess, startServerProcess } from '../../tests/support/server-process.ts';
 import { type Answer, createCaller, requestBytes } from '../measure/http-caller.ts';
 import { type BenchSkill, checkOutput, input } from '../skill.ts';
-import type { Contender } from './command.ts';
+import { type Contender, Refused } from './command.ts';
 
 /** Where the time of one run went, in milliseconds: the phases that the box tells, and `outside` it. */
 export interface Trace {
@@ -62,6 +62,8 @@ export async function openBox(warmth: Warmth, skills: readonly BenchSkill[], env
           const started = performance.now();
           last = await caller.send(bytes);
           took = performance.now() - started;
+          if (last.status === 429 || last.status === 503) throw new Refused(`the box answered ${last.status}: ${last.body}`);
+          if (last.status !== 200) throw new Error(`the box answered ${last.status}: ${last.body}`);
         },
         check: () => void recordIn(last, `skillbox ${warmth}, ${skill.lang}`),
         trace() {
@@ -85,9 +87,7 @@ export async function openBox(warmth: Warmth, skills: readonly BenchSkill[], env
 }
 
 function recordIn(answer: Answer | undefined, who: string): Execution {
-  const text = answer?.body.toString('utf8') ?? '';
-  if (!answer || answer.status >= 300) throw new Error(`${who} answered ${answer?.status}: ${text}`);
-  const record = JSON.parse(text) as Execution;
+  const record = JSON.parse(answer?.body.toString('utf8') ?? '{}') as Execution;
   const { error, logs, output, status } = record;
   if (status !== 'success') throw new Error(`${who} ended ${status}: ${JSON.stringify(error)} ${logs}`);
   checkOutput(output, who);
