@@ -3,6 +3,7 @@
 import type { Language } from '@skillbox/protocol';
 import { type Docker, openDocker } from './contenders/docker.ts';
 import { openSandboxRuntime, type SandboxRuntime } from './contenders/sandbox-runtime.ts';
+import { stopAllBoxes } from './contenders/skillbox.ts';
 import { type BenchSkill, loadSkills } from './skill.ts';
 
 export interface BenchRun {
@@ -21,7 +22,7 @@ export async function openRun(size: number): Promise<BenchRun> {
   let docker: Promise<Docker | undefined> | undefined;
   let runtime: Promise<SandboxRuntime | undefined> | undefined;
   const skills = await loadSkills();
-  return {
+  const run: BenchRun = {
     skills,
     count: (full, least = 2) => Math.max(least, Math.round(full * size)),
     say: (text) => console.error(`· ${text}`),
@@ -34,8 +35,16 @@ export async function openRun(size: number): Promise<BenchRun> {
       return runtime;
     },
     async close() {
+      await stopAllBoxes();
       await (await docker)?.stop();
       await (await runtime)?.stop();
     },
   };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      run.say('stopping, and removing what was made for the measurement');
+      void run.close().finally(() => process.exit(130));
+    });
+  }
+  return run;
 }

@@ -31,6 +31,13 @@ export interface BenchBox {
   stop(): Promise<void>;
 }
 
+const open = new Set<BenchBox>();
+
+/** For whoever ends before its time: living sandboxes outlive their server. */
+export async function stopAllBoxes(): Promise<void> {
+  await Promise.all([...open].map((box) => box.stop()));
+}
+
 /** Nothing is made ready ahead in a cold one; a warm one does what it does by default. */
 export type Warmth = 'cold' | 'warm';
 
@@ -38,10 +45,6 @@ export async function openBox(warmth: Warmth, skills: readonly BenchSkill[], env
   const server = await startServerProcess({
     env: { SKILLBOX_WARM_MEMORY: warmth === 'cold' ? '0' : '512Mi', SKILLBOX_TENANT_SANDBOXES: '2000', ...env },
   });
-  for (const { files, name } of skills) {
-    const { status, body } = await server.push(files);
-    if (status !== 201) throw new Error(`${name} could not be pushed: ${JSON.stringify(body)}`);
-  }
   const metric: BenchBox['metric'] = async (name) => {
     const text = await (await server.request('/metrics')).text();
     const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1];
@@ -49,7 +52,7 @@ export async function openBox(warmth: Warmth, skills: readonly BenchSkill[], env
     return Number(value);
   };
 
-  return {
+  const box: BenchBox = {
     server,
     metric,
     contender(skill, runEnv) {
@@ -79,11 +82,18 @@ export async function openBox(warmth: Warmth, skills: readonly BenchSkill[], env
       while ((await metric('skillbox_warm_ready')) < (await metric('skillbox_warm_wanted')) && Date.now() < deadline) await delay(50);
     },
     async stop() {
+      if (!open.delete(box)) return;
       await destroyLiving(server);
       await server.stop();
       rmSync(server.stateRoot, { recursive: true, force: true });
     },
   };
+  open.add(box);
+  for (const { files, name } of skills) {
+    const { status, body } = await server.push(files);
+    if (status !== 201) throw new Error(`${name} could not be pushed: ${JSON.stringify(body)}`);
+  }
+  return box;
 }
 
 function recordIn(answer: Answer | undefined, who: string): Execution {
