@@ -14,7 +14,7 @@ export interface Checkpoints {
 
 /** SQLite's own measure for a log that is long enough; ours comes first when there are pauses. */
 const longestLog = 4000;
-const worthwhile = 40;
+const worthwhile = 80;
 /** So long after the last commit the next is not expected at once. */
 const pauseMs = 10;
 
