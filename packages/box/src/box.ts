@@ -190,7 +190,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     // What is left by those for runs of skills, which come first.
     budgetBytes: () => config.warmMemory - provider.warm.memoryBytes,
     idleMs: config.warmIdle,
-    busy: () => slots.running,
+    busy: () => slots.running + ahead.ordinary,
     onTrouble: (message) => log.warn(message),
   });
   const ahead = createAhead({ log, providers, stock, room: () => capacity.look() });

@@ -18,6 +18,10 @@ export interface Ahead {
   take(wanted: WantedAhead): TakenAhead | undefined;
   /** Those in doubt: whose record is there after all is handed over, the others go. */
   settle(hasRecord: (id: string) => Promise<boolean>): Promise<void>;
+  /** For a create that makes its own: it comes before what is made ahead. */
+  standBack<R>(work: () => Promise<R>): Promise<R>;
+  /** Creates that make their own now. */
+  readonly ordinary: number;
   /** Whether it is one of these: no record owns it, and it is no orphan. */
   holds(id: string): boolean;
   readonly state: StockState & {
@@ -64,6 +68,7 @@ export interface Standing extends Ready {
 export function createAhead({ log, providers, room, stock }: AheadParts): Ahead {
   const held = new Set<string>();
   const doubtful = new Map<string, Standing>();
+  let ordinary = 0;
 
   const handOver = ({ id, sandbox }: Standing): void => {
     sandbox.handOver();
@@ -137,6 +142,17 @@ export function createAhead({ log, providers, room, stock }: AheadParts): Ahead 
         else await standing.dispose();
         doubtful.delete(id);
       }
+    },
+    async standBack(work) {
+      ordinary += 1;
+      try {
+        return await work();
+      } finally {
+        ordinary -= 1;
+      }
+    },
+    get ordinary() {
+      return ordinary;
     },
     holds: (id) => held.has(id),
     get state() {

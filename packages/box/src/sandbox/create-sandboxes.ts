@@ -195,10 +195,9 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   const makeAnew = (caller: Caller, making: Making, wanted: Parameters<typeof wantedBy>): Promise<SandboxRow> => {
     const row = newRow(newSandboxId(), caller, making);
     return withCandidates(row.id, wanted, (candidates) =>
-      locks.exclusive(row.id, async () => {
-        await records.insert({ ...row, route: JSON.stringify(candidates.route) }, caller.actor, tenantLimit);
-        return lifecycle.make(row, caller.actor, candidates, making.snapshot?.id);
-      }),
+      locks.exclusive(row.id, () =>
+        ahead.standBack(() => lifecycle.make(row, caller.actor, { candidates, limit: tenantLimit, snapshot: making.snapshot?.id })),
+      ),
     );
   };
 

@@ -20,8 +20,8 @@ import { handleOf, specOf } from './spec.ts';
 export interface Lifecycle {
   /** Made, and the database did not say whether its record is: whoever asks it next decides what becomes of them. */
   readonly unrecorded: Map<string, Made>;
-  /** From requested to ready at the first candidate that can; or failed, with nothing left behind. */
-  make(row: SandboxRow, actor: Actor, candidates: Candidates, snapshot?: string): Promise<SandboxRow>;
+  /** From its first record to ready at the first candidate that can; or failed, with nothing left behind. */
+  make(row: SandboxRow, actor: Actor, making: Making): Promise<SandboxRow>;
   /** The same for one that was made ahead: from here on it is the row's. */
   adopt(row: SandboxRow, actor: Actor, adopting: Adopting): Promise<SandboxRow>;
   /** A new disk under the same id. */
@@ -43,6 +43,13 @@ export interface Pausing {
   readonly cause: NonNullable<Sandbox['pause_cause']>;
   readonly reason: string;
   readonly patch?: Partial<SandboxRow>;
+}
+
+export interface Making {
+  readonly candidates: Candidates;
+  /** Living sandboxes the tenant may have. */
+  readonly limit: number;
+  readonly snapshot?: string | undefined;
 }
 
 export interface Adopting {
@@ -144,15 +151,16 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
   return {
     unrecorded,
 
-    async make(row, actor, candidates, snapshot) {
-      const begun = await records.transition(row, { from: ['requested'], to: 'provisioning', actor, reason: null });
-      return provision(await must(begun, row.id, 'requested'), actor, candidates, snapshot);
+    async make(row, actor, { candidates, limit, snapshot }) {
+      const begun: SandboxRow = { ...row, state: 'provisioning', route: JSON.stringify(candidates.route) };
+      await records.insert(begun, actor, limit);
+      return provision(begun, actor, candidates, snapshot);
     },
 
     async adopt(row, actor, { taken, route, limit }) {
       const ready: SandboxRow = { ...row, ...madeBy(taken.provider, taken.ref, route), state: 'ready' };
       try {
-        await records.insertReady(ready, actor, limit);
+        await records.insert(ready, actor, limit);
       } catch (error) {
         if (!isRefusal(error)) taken.doubt();
         throw error;

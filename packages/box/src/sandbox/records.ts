@@ -32,10 +32,8 @@ export interface Transition {
 }
 
 export interface SandboxRecords {
-  /** Throws sandbox_limit when the tenant would have more than `limit`. */
+  /** One that is being made, or is ready already; what came before is told with it. Throws sandbox_limit when the tenant would have more than `limit`. */
   insert(row: SandboxRow, actor: Actor, limit: number): Promise<void>;
-  /** The same for one that is ready: what came before is told at once. */
-  insertReady(row: SandboxRow, actor: Actor, limit: number): Promise<void>;
   /** The row as it is then; undefined when it is in another state, or another host's, by now. */
   transition(row: Pick<SandboxRow, 'id' | 'host'>, transition: Transition): Promise<SandboxRow | undefined>;
   /** Without a change of state. */
@@ -90,31 +88,30 @@ export function createSandboxRecords(database: Database, events: Events, meter: 
     throw new BoxError('sandbox_limit', `This tenant has ${count} living sandboxes; ${limit} are allowed.`, { retryAfter: 10 });
   };
 
-  const insert = (row: SandboxRow, limit: number, told: readonly NewEvent[]): Promise<void> =>
-    database.transaction(async (tx) => {
-      await refuseAboveLimit(tx, row.tenant, limit);
-      await tx.insertInto('sandboxes').values(row).execute();
-      const labels = Object.entries(JSON.parse(row.labels) as Record<string, string>);
-      if (labels.length > 0)
-        await tx
-          .insertInto('sandbox_labels')
-          .values(labels.map(([name, value]) => ({ sandbox: row.id, name, value })))
-          .execute();
-      await beginMeter(tx, row);
-      await events.append(told, tx);
-    });
+  /** From nothing to the state that it is in. */
+  const eventsUntil = (row: SandboxRow, actor: Actor): NewEvent[] => {
+    const unmade = { ...row, provider: null };
+    return [
+      eventOf({ ...unmade, state: 'requested' }, actor, null),
+      eventOf({ ...unmade, state: 'provisioning' }, actor, 'requested'),
+      ...(row.state === 'ready' ? [eventOf(row, actor, 'provisioning')] : []),
+    ];
+  };
 
   return {
-    insert: (row, actor, limit) => insert(row, limit, [eventOf(row, actor, null)]),
-
-    insertReady(row, actor, limit) {
-      const unmade = { ...row, provider: null };
-      return insert(row, limit, [
-        eventOf({ ...unmade, state: 'requested' }, actor, null),
-        eventOf({ ...unmade, state: 'provisioning' }, actor, 'requested'),
-        eventOf(row, actor, 'provisioning'),
-      ]);
-    },
+    insert: (row, actor, limit) =>
+      database.transaction(async (tx) => {
+        await refuseAboveLimit(tx, row.tenant, limit);
+        await tx.insertInto('sandboxes').values(row).execute();
+        const labels = Object.entries(JSON.parse(row.labels) as Record<string, string>);
+        if (labels.length > 0)
+          await tx
+            .insertInto('sandbox_labels')
+            .values(labels.map(([name, value]) => ({ sandbox: row.id, name, value })))
+            .execute();
+        await beginMeter(tx, row);
+        await events.append(eventsUntil(row, actor), tx);
+      }),
 
     transition({ id, host }, { from, to, actor, reason, patch, limit }) {
       return database.transaction(async (tx) => {

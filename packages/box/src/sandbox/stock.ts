@@ -63,6 +63,8 @@ const sweepEveryMs = 5000;
 const busyPauseMs = 5;
 /** From a create to the end of the first command, usually: starting a process would hold it up by milliseconds. */
 const quietMs = 20;
+/** The same while there are enough for a while. */
+const leisureMs = 100;
 /** It waits for a moment without other work, but not for ever. */
 const patienceMs = 50;
 const longestRestMs = 60_000;
@@ -172,6 +174,11 @@ export function createStock<T extends Ready>({ budgetBytes, idleMs, busy, onTrou
     filling = setTimeout(later, pauseMs);
   };
 
+  const pauseFor = (pool: Pool<T>): number => {
+    if (pool.ready.length === 0) return busyPauseMs;
+    return pool.ready.length * 2 > wanted(pool) ? leisureMs : quietMs;
+  };
+
   const sweep = setInterval(() => {
     const now = Date.now();
     for (const [key, pool] of pools) {
@@ -203,7 +210,10 @@ export function createStock<T extends Ready>({ budgetBytes, idleMs, busy, onTrou
       const entry = pool.ready.shift();
       if (entry) served += 1;
       else missed += 1;
-      fill(pool.ready.length > 0 ? quietMs : busyPauseMs);
+      // Begun anew with each: while they come one after the other and enough are left, none of them is held up.
+      clearTimeout(filling);
+      filling = undefined;
+      fill(pauseFor(pool));
       return entry?.thing;
     },
     putBack(key, thing) {

@@ -26,6 +26,8 @@ export interface DiskLimits {
 export interface Running {
   readonly sandbox: string;
   readonly limitBytes: number;
+  /** Nothing can have begun in it since the last look. */
+  readonly untouched: boolean;
   /** Whether anything runs in it: what rests does not grow. */
   isBusy(): Promise<boolean>;
   /** As the host numbers them. */
@@ -41,11 +43,16 @@ export function createDiskLimits(disks: Disks, folder: string, reserveBytes: num
     return bavail * bsize;
   };
 
-  const lookAt = async ({ sandbox, limitBytes, isBusy, processes, end }: Running, short: boolean): Promise<Overgrown | undefined> => {
+  const lookAt = async (
+    { sandbox, limitBytes, untouched, isBusy, processes, end }: Running,
+    short: boolean,
+  ): Promise<Overgrown | undefined> => {
     const before = last.get(sandbox);
+    const rested = before && !before.busy && !before.over;
+    if (rested && untouched) return undefined;
     const busy = await isBusy();
     // Once more after the last has ended: it may have written since. One that is over may have been cleared.
-    if (!busy && before && !before.busy && !before.over) return undefined;
+    if (!busy && rested) return undefined;
     const { bytes, files } = await disks.use(sandbox);
     const use = { bytes: bytes + (await unlinkedBytes(processes())), files };
     const over = use.bytes > limitBytes || use.files > limitBytes / bytesPerFile;
@@ -76,8 +83,8 @@ export function createDiskLimits(disks: Disks, folder: string, reserveBytes: num
         });
     },
     async look(running) {
-      for (const sandbox of last.keys())
-        if (!running.some((one) => one.sandbox === sandbox) && !last.get(sandbox)?.over) last.delete(sandbox);
+      const there = new Set(running.map(({ sandbox }) => sandbox));
+      for (const [sandbox, { over }] of last) if (!there.has(sandbox) && !over) last.delete(sandbox);
       const short = running.length > 0 && (await freeBytes()) < reserveBytes;
       const found: Overgrown[] = [];
       for (const one of running) {

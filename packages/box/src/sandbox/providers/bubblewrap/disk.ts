@@ -9,7 +9,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { BoxError } from '@skillbox/protocol';
-import { writePrivateFile } from '../../../private-file.ts';
+import { writePrivateFile, writePrivateFileAside } from '../../../private-file.ts';
 
 /** All files of all disks belong to it; each sandbox sees them as its own. Nothing ever runs as it. */
 export const diskUid = 1_940_000_000;
@@ -28,7 +28,7 @@ export interface DiskUse {
 }
 
 export interface Disks {
-  create(sandbox: string, uid: number, snapshot: string | undefined, limitBytes: number): DiskRecord;
+  create(sandbox: string, uid: number, snapshot: string | undefined, limitBytes: number): Promise<void>;
   read(sandbox: string): DiskRecord | undefined;
   all(): DiskRecord[];
   /** With every layer below it. */
@@ -97,15 +97,14 @@ export function openDisks(root: string, owned: boolean): Disks {
       return record !== undefined && [join(folder(sandbox), 'upper'), ...record.layers.map(layerFolder)].every((path) => existsSync(path));
     },
     names,
-    create(sandbox, uid, snapshot, limitBytes) {
+    async create(sandbox, uid, snapshot, limitBytes) {
       if (snapshot !== undefined && !existsSync(layerFile(snapshot)))
         throw new BoxError('not_found', `There is no snapshot ${snapshot} on this host.`);
       const below = snapshot === undefined ? [baseLayer] : (JSON.parse(readFileSync(layerFile(snapshot), 'utf8')) as string[]);
       mkdirSync(folder(sandbox), { mode: 0o700 });
       freshTop(sandbox);
-      const record = { sandbox, uid, layers: below, limitBytes };
-      write(record);
-      return record;
+      const record: DiskRecord = { sandbox, uid, layers: below, limitBytes };
+      await writePrivateFileAside(recordFile(sandbox), JSON.stringify(record));
     },
     async snapshot(sandbox, name, running) {
       const record = require(sandbox);

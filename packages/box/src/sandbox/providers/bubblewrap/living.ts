@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { constants } from 'node:os';
+import { availableParallelism, constants } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,7 +16,7 @@ import type { Capability, LivingProvider, NetworkMode, ProviderRef, SandboxHandl
 import { connectTo, createGuestClient, type GuestClient } from '../guest/guest-client.ts';
 import type { Cgroup, Cgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, livingOrders } from './command.ts';
-import { type Disks, diskUid, openDisks } from './disk.ts';
+import { type DiskRecord, type Disks, diskUid, openDisks } from './disk.ts';
 import { createDiskLimits, type DiskLimits, type Running } from './disk-limits.ts';
 
 export interface LivingOptions {
@@ -48,10 +48,15 @@ export function createLiving(options: LivingOptions): LivingProvider {
   /** Nothing has run in them yet, so that their disks need no watching. */
   const ahead = new Set<string>();
   const limits = createDiskLimits(disks, options.folder, options.reserveBytes);
+  /** As the folders say; kept here, since reading hundreds of them takes longer than making a sandbox. */
+  const known = new Map<string, Omit<DiskRecord, 'layers'>>(disks.all().map((record) => [record.sandbox, record]));
+  /** Those that somebody spoke to since their disks were last looked at: in no other can anything have begun. */
+  const touched = new Set<string>();
+  const inTurn = createTurns(availableParallelism() * 2);
 
   /** Also those that a server before this one started. */
   const running = (): Running[] =>
-    disks.all().flatMap(({ sandbox, limitBytes }) => {
+    [...known.values()].flatMap(({ sandbox, limitBytes }) => {
       const socket = join(options.runFolder, `${sandbox}.sock`);
       if (limitBytes === undefined || ahead.has(sandbox) || !existsSync(socket)) return [];
       const guest = createGuestClient(() => connectTo(socket));
@@ -60,12 +65,14 @@ export function createLiving(options: LivingOptions): LivingProvider {
         await (handle ? handle.pause() : guest.signal(0, constants.signals.SIGKILL));
       };
       const processes = (): number[] => cgroups.processesOf(sandbox);
-      return [{ sandbox, limitBytes, end, processes, isBusy: () => guest.isBusy().catch(() => false) }];
+      return [
+        { sandbox, limitBytes, end, processes, untouched: !touched.delete(sandbox), isBusy: () => guest.isBusy().catch(() => false) },
+      ];
     });
 
   const freeUid = (): number => {
     if (ids.kind !== 'root') return 1000;
-    const taken = new Set(disks.all().map(({ uid }) => uid));
+    const taken = new Set([...known.values()].map(({ uid }) => uid));
     for (let uid = options.firstUid; uid < options.firstUid + uidsPerHost; uid += 1) if (!taken.has(uid)) return uid;
     throw new BoxError('unavailable', `This host has ${uidsPerHost} living sandboxes already.`);
   };
@@ -73,18 +80,25 @@ export function createLiving(options: LivingOptions): LivingProvider {
   const provision = async (spec: SandboxSpec): Promise<ProviderRef> => {
     if (!options.isReady()) throw new BoxError('sandbox_unavailable', 'This host lacks a layer of the sandbox.');
     await limits.requireReserve();
-    disks.create(spec.id, freeUid(), spec.snapshot, spec.limits.diskBytes);
+    const uid = freeUid();
+    known.set(spec.id, { sandbox: spec.id, uid, limitBytes: spec.limits.diskBytes });
+    try {
+      await disks.create(spec.id, uid, spec.snapshot, spec.limits.diskBytes);
+    } catch (error) {
+      known.delete(spec.id);
+      throw error;
+    }
     return { folder: spec.id };
   };
 
   const handleFor = (spec: SandboxSpec): SandboxHandle => {
-    const known = handles.get(spec.id);
-    if (known) return known;
+    const opened = handles.get(spec.id);
+    if (opened) return opened;
     const forget = (): void => {
-      handles.delete(spec.id);
-      ahead.delete(spec.id);
+      for (const of of [handles, ahead, known, touched]) of.delete(spec.id);
     };
-    const made = createHandle({ options, disks, limits, spec, forget });
+    const touch = (): void => void touched.add(spec.id);
+    const made = createHandle({ options, disks, limits, spec, forget, touch, inTurn });
     handles.set(spec.id, made);
     return made;
   };
@@ -142,10 +156,13 @@ interface HandleParts {
   readonly disks: Disks;
   readonly limits: DiskLimits;
   readonly spec: SandboxSpec;
+  readonly inTurn: Turns;
   forget(): void;
+  /** Somebody speaks to it. */
+  touch(): void;
 }
 
-function createHandle({ options, disks, limits, spec, forget }: HandleParts): SandboxHandle {
+function createHandle({ options, disks, limits, spec, inTurn, forget, touch }: HandleParts): SandboxHandle {
   const { cgroups, ids, paths } = options;
   const socketPath = join(options.runFolder, `${spec.id}.sock`);
   const pidFile = join(options.runFolder, `${spec.id}.pid`);
@@ -187,34 +204,25 @@ function createHandle({ options, disks, limits, spec, forget }: HandleParts): Sa
     closeSync(log);
     const channel = child.stdio[3] as Duplex;
     channel.on('error', () => undefined);
-    channel.end(orders);
-    const failed = new Promise<never>((_, reject) => child.once('error', reject));
-    failed.catch(() => undefined);
     child.unref();
-    return Promise.race([failed, waitForGuest()]);
-  };
-
-  /** The socket is there before the guest is; what is sent meanwhile waits. A launch that fails has said why. */
-  const waitForGuest = async (): Promise<Socket> => {
-    const deadline = Date.now() + startLimitMs;
-    for (;;) {
-      const socket = await connectTo(socketPath).catch(() => undefined);
-      if (socket) return socket;
-      const said = existsSync(logFile) ? readFileSync(logFile, 'utf8').trim() : '';
-      if (said || Date.now() > deadline)
-        throw new BoxError('sandbox_failed', `The sandbox could not be started: ${said || 'it did not answer in time'}`);
-      await sleep(1);
-    }
+    const failed = new Promise<never>((_, reject) => child.once('error', reject));
+    const inTime = await Promise.race([failed, launched(channel, orders)]).finally(() => channel.destroy());
+    // It is there before the guest is; what is sent meanwhile waits.
+    const socket = inTime ? await connectTo(socketPath).catch(() => undefined) : undefined;
+    if (socket) return socket;
+    const said = readFileSync(logFile, 'utf8').trim() || (inTime ? 'it ended at once' : 'it was not there in time');
+    throw new BoxError('sandbox_failed', `The sandbox could not be started: ${said}`);
   };
 
   const connect = async (): Promise<Socket> => {
+    touch();
     if (starting) {
       await starting;
       return connectTo(socketPath);
     }
     const socket = await connectTo(socketPath).catch(() => undefined);
     if (socket) return socket;
-    starting = launch();
+    starting = inTurn(launch);
     try {
       return await starting;
     } finally {
@@ -294,6 +302,37 @@ function createHandle({ options, disks, limits, spec, forget }: HandleParts): Sa
       limits.forget(spec.id);
       forget();
     },
+  };
+}
+
+/** Whether the launcher is through in time: it lets go of its channel when the sandbox listens, or when it has failed and said why. */
+function launched(channel: Duplex, orders: Buffer): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), startLimitMs);
+    channel.once('close', () => {
+      clearTimeout(timer);
+      resolve(true);
+    });
+    channel.resume().end(orders);
+  });
+}
+
+type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** At most so many at a time, in the order they came: hundreds of starts at once would keep each other from ending in time. */
+function createTurns(most: number): Turns {
+  const waiting: (() => void)[] = [];
+  let under = 0;
+  return async (work) => {
+    if (under === most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else under += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else under -= 1;
+    }
   };
 }
 
