@@ -121,7 +121,7 @@ const pools: Mutant[] = [
     'what no record owns is removed at start',
     'pools',
     'what a killed server left of them is gone after the next start',
-    recovery('if (row && (isLiving(row.state) || row.host !== host)) continue;', 'continue;'),
+    recovery('if (row && (isLiving(row.state) || row.host !== host)) return;', 'return;'),
   ),
 ];
 
