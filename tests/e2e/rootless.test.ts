@@ -61,11 +61,17 @@ describe('as an ordinary user', () => {
       writeProbe();
       expect(skillbox('skill', 'push', join(folder, 'probe')).status).toBe(0);
       const probe = JSON.parse(skillbox('run', 'probe', '--json').stdout);
-      expect(probe.logs).toContain('uid=65534');
-      expect(probe.logs).toMatch(/CapEff:\s+0{16}/);
-      expect(probe.logs).toMatch(/Seccomp:\s+2/);
-      expect(probe.logs).not.toContain('EXECUTED');
-      expect(probe.logs).not.toContain('WROTE');
+      // And in one that stood ready: the first run is what the others are made ready for.
+      let again = probe;
+      for (let count = 0; count < 20 && !again.warm; count += 1) again = JSON.parse(skillbox('run', 'probe', '--json').stdout);
+      expect([probe.warm, again.warm]).toEqual([false, true]);
+      for (const { logs } of [probe, again]) {
+        expect(logs).toContain('uid=65534');
+        expect(logs).toMatch(/CapEff:\s+0{16}/);
+        expect(logs).toMatch(/Seccomp:\s+2/);
+        expect(logs).not.toContain('EXECUTED');
+        expect(logs).not.toContain('WROTE');
+      }
       if (readFileSync('/etc/subuid', 'utf8').includes(asRoot ? user : (process.env.USER ?? ''))) {
         // From inside the map shows which host uid 65534 stands for: not the server's.
         expect(probe.logs).not.toMatch(

@@ -83,6 +83,8 @@ const longestRestMs = 60_000;
 const mostRuns = 500;
 /** Runs that follow each other closer than this are a sustained load. */
 const sustainedGapMs = 100;
+/** And those further apart than this are none any more. */
+const looseGapMs = 1000;
 /** A run that takes longer than this is not worth waiting for: a sandbox of its own is quicker. */
 const longestCycleMs = 500;
 
@@ -213,8 +215,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
     try {
       await entry.sandbox.renew();
       pool.cycleMs = pool.cycleMs * 0.8 + (performance.now() - entry.takenAt) * 0.2;
-      const surplus = pool.all.size > wanted(pool) + 1;
-      if (closed || surplus) letGo(entry);
+      if (closed) letGo(entry);
       else offer(entry);
     } catch (error) {
       letGo(entry);
@@ -224,8 +225,10 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
   };
 
   const hasOutlived = ({ pool, runs, sandbox }: Entry<T>): boolean => {
-    const hasOther = [...pool.all].some((other) => other.sandbox.copies === wantsCopies(pool));
-    return runs >= mostRuns || (sandbox.copies !== wantsCopies(pool) && hasOther);
+    if (runs >= mostRuns) return true;
+    // Between the two it stays as it is: a load that comes and goes must not make sandboxes come and go.
+    if (sandbox.copies) return copies === 'auto' && gapOf(pool) > looseGapMs;
+    return wantsCopies(pool) && [...pool.all].some((other) => other.sandbox.copies);
   };
 
   /** Until one is free, if that is soon. */
