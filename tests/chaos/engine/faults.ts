@@ -1,7 +1,8 @@
 /** What can go wrong with a box, each as the real thing: processes are killed, disks fill up, mounts turn read-only, servers stop. */
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sandboxProcesses, uptime } from '../../support/leftovers.ts';
@@ -271,8 +272,12 @@ function fill(path: string): void {
 /** Read-only, in the mount namespace of this one server. */
 function laidOver({ server }: Host, folder: string): () => void {
   const inside = (...command: string[]) => execFileSync('/usr/bin/nsenter', ['--mount', '--target', String(server.pid), ...command]);
-  inside('mount', '--bind', folder, folder);
-  inside('mount', '-o', 'remount,bind,ro', folder);
+  // Read-only before it lies where the server writes: then nobody has anything open on it.
+  const aside = mkdtempSync(join(tmpdir(), 'skillbox-aside-'));
+  inside('mount', '--bind', folder, aside);
+  inside('mount', '-o', 'remount,bind,ro', aside);
+  inside('mount', '--move', aside, folder);
+  rmdirSync(aside);
   return () => inside('umount', '--lazy', folder);
 }
 

@@ -53,10 +53,14 @@ export async function openStage(kind: WorldKind, seed: number): Promise<Stage> {
       await fault.prepare?.(world);
       world.mark();
       const load = startLoad(book, client, world, stream, prefix);
-      await delay(500 + random() * 700);
-      const findings = [...(await fault.strike(world, random))];
-      await delay(200 + random() * 400);
-      await load.stop();
+      const findings: string[] = [];
+      try {
+        await delay(500 + random() * 700);
+        findings.push(...(await fault.strike(world, random)));
+        await delay(200 + random() * 400);
+      } finally {
+        await load.stop();
+      }
       await fault.mend?.(world);
       const { findings: more, ends } = await audit(world, book, client, fault, from);
       findings.push(...more);
