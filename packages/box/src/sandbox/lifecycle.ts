@@ -12,7 +12,7 @@ import type { TakenAhead } from './ahead.ts';
 import type { Egress } from './egress/egress.ts';
 import type { LivingProvider, ProviderRef } from './living.ts';
 import { networkOf, policyOf } from './network.ts';
-import { type Actor, livingStates, type SandboxRecords, templateOf } from './records.ts';
+import { type Actor, isLiving, livingStates, type SandboxRecords, templateOf } from './records.ts';
 import { type Candidates, nobody, type Providers, type Route, type Router } from './routing.ts';
 import { runSetup } from './setup.ts';
 import { handleOf, specOf } from './spec.ts';
@@ -189,7 +189,10 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
       activity.forget(row.id);
       const patch = { ended_at: new Date().toISOString(), ref: null, last_used_at: going.last_used_at };
       const ended = await records.transition(going, { from: ['destroying'], to: 'destroyed', actor, reason, patch });
-      return must(ended, row.id, 'destroying');
+      if (ended) return ended;
+      // Another host took this one for gone and closed the record meanwhile: it has ended all the same.
+      const now = await records.row(row.id);
+      return must(now && !isLiving(now.state) ? now : undefined, row.id, 'destroying');
     },
 
     async pause(row, actor, { cause, reason, patch }) {
