@@ -1,8 +1,10 @@
 /** A box in a process of its own, asked over HTTP. */
 
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Execution } from '@skillbox/protocol';
+import { sandboxGroups } from '../../tests/support/leftovers.ts';
 import { type ServerProcess, startServerProcess } from '../../tests/support/server-process.ts';
 import { type Answer, createCaller, requestBytes } from '../measure/http-caller.ts';
 import { type BenchSkill, checkOutput, input } from '../skill.ts';
@@ -83,8 +85,10 @@ export async function openBox(warmth: Warmth, skills: readonly BenchSkill[], env
     },
     async stop() {
       if (!open.delete(box)) return;
-      await destroyLiving(server);
+      // Ctrl-C reaches the server too.
+      if (server.running) await destroyLiving(server).catch((error: unknown) => void (server.running && console.error(error)));
       await server.stop();
+      killLiving(server);
       rmSync(server.stateRoot, { recursive: true, force: true });
     },
   };
@@ -116,5 +120,19 @@ async function destroyLiving(server: ServerProcess): Promise<void> {
     const { body } = await server.json<{ items: { id: string }[] }>('/v1/sandboxes?state=ready&limit=100');
     if (body.items.length === 0) return;
     for (const { id } of body.items) await server.json(`/v1/sandboxes/${id}`, { method: 'DELETE' });
+  }
+}
+
+/** What was made while they were destroyed: an interrupted part goes on until its server is gone. */
+function killLiving({ host }: ServerProcess): void {
+  for (const group of sandboxGroups(`${host}-living`)) {
+    const pids = readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+    for (const pid of pids) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // Its launcher was the one before, and took it along.
+      }
+    }
   }
 }
