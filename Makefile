@@ -2,7 +2,7 @@
 MAKEFLAGS += --no-print-directory
 bin := node_modules/.bin
 
-.PHONY: up down setup build test check fix docs bench bench-quick soak mutate-boundary clean
+.PHONY: up down setup build test check fix docs bench bench-quick load soak mutate-boundary clean
 
 up: setup ## Install, build, start the box, run a first skill
 	@scripts/up.sh
@@ -32,6 +32,9 @@ bench-quick: ## The main ratios in under two minutes, as JSON on the last line
 soak: setup ## Faults of every kind under load, for MINUTES (10), from SEED: make soak MINUTES=60
 	@scripts/setup.sh test
 	@node scripts/run-ts.mjs tests/chaos/soak.ts
+
+load: setup ## The load tests in their long form: a minute of ten times too much (SKILLBOX_SEED=N repeats a run)
+	@SKILLBOX_LONG=1 $(bin)/vitest run --project alone tests/load
 
 mutate-boundary: setup ## Take each layer of the sandbox away in turn; its test must fail
 	@scripts/setup.sh test

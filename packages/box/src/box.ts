@@ -1,6 +1,7 @@
 /** The composition: everything the box consists of, in the order in which it needs each other. */
 
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { type Artifact, BoxError } from '@skillbox/protocol';
@@ -134,6 +135,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     total: config.maxConcurrentExecs,
     queue: config.queueSize,
     tenantQueue: config.tenantQueueSize,
+    young: Math.max(2, availableParallelism()),
     tenantSlots: (tenant) => tenants.limits(tenant).slots,
   });
   const metrics = createMetrics({

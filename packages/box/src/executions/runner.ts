@@ -45,13 +45,21 @@ export interface Run {
   readonly unwritten: { readonly since: number; readonly error: Error } | undefined;
 }
 
-export function startRun(parts: RunnerParts, row: ExecutionRow, plan: Plan, watch: Stopwatch, signal: AbortSignal): Run {
+export interface RunOptions {
+  readonly watch: Stopwatch;
+  readonly signal: AbortSignal;
+  /** Of the processor, beside others. */
+  readonly share: number;
+}
+
+export function startRun(parts: RunnerParts, row: ExecutionRow, plan: Plan, options: RunOptions): Run {
+  const { watch } = options;
   const spool = spoolFile(parts.spoolFolder, row.id);
   const live = createLiveLog(spool, (error) => parts.log.warn({ execution: row.id, err: error }, 'the log could not be spooled'));
   const finishRun = async (): Promise<Written | undefined> => {
     const started = performance.now();
     live.status('running');
-    const finish = await runToEnd(parts, row, plan, { signal, live, watch, started });
+    const finish = await runToEnd(parts, row, plan, { ...options, live, started });
     live.close(finish.status);
     // Retried for as long as it takes: what ran must not be lost because the database was away.
     const since = performance.now();
@@ -88,7 +96,7 @@ async function runToEnd(
   parts: RunnerParts,
   row: ExecutionRow,
   plan: Plan,
-  { signal, live, watch, started }: { signal: AbortSignal; live: LiveLog; watch: Stopwatch; started: number },
+  { signal, share, live, watch, started }: RunOptions & { readonly live: LiveLog; readonly started: number },
 ): Promise<Finish> {
   const files: Artifact[] = [];
   let left = 0;
@@ -110,6 +118,7 @@ async function runToEnd(
       env: sandboxEnv(plan),
       inputs: sandboxInputs(plan),
       limits: plan.limits,
+      share,
       signal,
       onStart: () => reach('run'),
       onExit: () => reach('collect'),

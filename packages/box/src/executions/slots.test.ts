@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createSlots, isWaiting, type Slot, type SlotLimits } from './slots.ts';
 
 const limits: SlotLimits = { total: 2, queue: 10, tenantQueue: 4, tenantSlots: () => 2 };
@@ -60,6 +60,22 @@ describe('slots', () => {
     // One more than its first has to wait like any other's.
     expect(isWaiting(slots.request('quiet', options()))).toBe(true);
     slots.close();
+  });
+
+  it('lets so many start at once, and more when those have started', async () => {
+    const slots = createSlots({ ...limits, total: 10, queue: 100, tenantQueue: 50, tenantSlots: () => 8, young: 2 });
+    const places = Array.from({ length: 6 }, () => slots.request('flood', options()));
+    expect(places.map(isWaiting)).toEqual([false, false, true, true, true, true]);
+    // Who runs nothing does not wait for that.
+    expect(isWaiting(slots.request('quiet', options()))).toBe(false);
+    await vi.waitFor(() => expect(slots.running).toBe(7), 1000);
+    slots.close();
+  });
+
+  it('says how much of the processor is fair: less for who has had much', () => {
+    const slots = createSlots({ ...limits, total: 10, queue: 100, tenantSlots: () => 8 });
+    const shares = ['flood', 'flood', 'flood', 'quiet'].map((tenant) => (slots.request(tenant, options()) as Slot).share);
+    expect(shares).toEqual([1, 1 / 2, 1 / 3, 1]);
   });
 
   it('serves who runs least before whose turn it is', async () => {

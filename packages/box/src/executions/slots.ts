@@ -9,10 +9,14 @@ export interface SlotLimits {
   readonly total: number;
   readonly queue: number;
   readonly tenantQueue: number;
+  /** Runs that may be young at once, since starting is what the processor is needed for; one of a tenant that runs nothing may always be. */
+  readonly young?: number;
   tenantSlots(tenant: string): number;
 }
 
 export interface Slot {
+  /** Of the processor: 1 for the only run of a tenant in this second, and the less the more it has had. */
+  readonly share: number;
   release(): void;
 }
 
@@ -40,20 +44,26 @@ interface Waiter {
   readonly refuse: (error: BoxError) => void;
 }
 
+/** By then a run has started, or has ended. */
+const youngMs = 50;
+
 export const isWaiting = (place: Slot | Waiting): place is Waiting => 'slot' in place;
 
 export function createSlots(limits: SlotLimits): Slots {
   const runningOf = new Map<string, number>();
   /** Insertion order is the turn: a tenant that was served goes to the end. */
   const queues = new Map<string, Waiter[]>();
+  const recent = createRecent();
   let running = 0;
+  let young = 0;
   let queued = 0;
   let closed = false;
 
   const reserve = reserveOf(limits.total);
   const hasRoom = (tenant: string): boolean => {
     const own = runningOf.get(tenant) ?? 0;
-    return own < limits.tenantSlots(tenant) && running < limits.total - (own > 0 ? reserve : 0);
+    if (own >= limits.tenantSlots(tenant)) return false;
+    return own === 0 ? running < limits.total : running < limits.total - reserve && young < (limits.young ?? limits.total);
   };
 
   /** Of those that may run, the one that runs least; among equals the one whose turn it is. */
@@ -72,11 +82,27 @@ export function createSlots(limits: SlotLimits): Slots {
   const occupy = (tenant: string): Slot => {
     running += 1;
     runningOf.set(tenant, (runningOf.get(tenant) ?? 0) + 1);
+    const share = 1 / recent.note(tenant);
+    young += 1;
+    let isYoung = true;
+    const grow = (): void => {
+      if (!isYoung) return;
+      isYoung = false;
+      young -= 1;
+    };
+    const growing = setTimeout(() => {
+      grow();
+      serve();
+    }, youngMs);
+    growing.unref();
     let released = false;
     return {
+      share,
       release() {
         if (released) return;
         released = true;
+        clearTimeout(growing);
+        grow();
         running -= 1;
         const left = (runningOf.get(tenant) ?? 1) - 1;
         if (left > 0) runningOf.set(tenant, left);
@@ -174,3 +200,32 @@ export function createSlots(limits: SlotLimits): Slots {
 
 /** A tenth, and at least one; where there are so few that one would be missed, none. */
 const reserveOf = (total: number): number => (total < 4 ? 0 : Math.max(1, Math.floor(total / 10)));
+
+const recentMs = 1000;
+
+/** How many runs of a tenant have begun of late. */
+function createRecent(): { note(tenant: string): number } {
+  const seen = new Map<string, { since: number; before: number; now: number }>();
+  let swept = performance.now();
+  const sweep = (time: number): void => {
+    if (time - swept < 60 * recentMs) return;
+    swept = time;
+    for (const [tenant, { since }] of seen) if (time - since > 2 * recentMs) seen.delete(tenant);
+  };
+  return {
+    note(tenant) {
+      const time = performance.now();
+      sweep(time);
+      const entry = seen.get(tenant) ?? { since: time, before: 0, now: 0 };
+      const age = time - entry.since;
+      if (age >= recentMs) {
+        entry.before = age < 2 * recentMs ? entry.now : 0;
+        entry.now = 0;
+        entry.since = time;
+      }
+      entry.now += 1;
+      seen.set(tenant, entry);
+      return Math.max(entry.before, entry.now);
+    },
+  };
+}

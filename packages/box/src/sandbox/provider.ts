@@ -78,6 +78,8 @@ export interface RunRequest {
   readonly env: Readonly<Record<string, string>>;
   readonly inputs: readonly { readonly path: string; readonly data: Buffer }[];
   readonly limits: RunLimits;
+  /** How much of the processor it gets beside the others when there is not enough: 1 for whoever asks for little, less for the rest. */
+  readonly share?: number;
   /** There when a sandbox that was made ready ahead may serve it. */
   readonly warm?: WarmRecipe;
   /** Aborted to cancel. */

@@ -38,6 +38,25 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
 }
 
+/** What all bodies that are being read may hold together: many callers with large ones must not take all memory there is. */
+const mostAtOnce = 128 * 2 ** 20;
+let heldBytes = 0;
+
+function takeRoom(): { grow(bytes: number): void; leave(): void } {
+  let own = 0;
+  return {
+    grow(bytes) {
+      if (heldBytes + bytes > mostAtOnce)
+        throw new BoxError('overloaded', `Bodies of ${formatSize(heldBytes)} are being read already.`, { retryAfter: 1 });
+      own += bytes;
+      heldBytes += bytes;
+    },
+    leave() {
+      heldBytes -= own;
+    },
+  };
+}
+
 const bodies = new WeakMap<IncomingMessage, Buffer>();
 
 /** What was read of a request as JSON, for whoever has to send it on. */

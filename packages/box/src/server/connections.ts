@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { rawAnswer } from './malformed.ts';
+import { endWith, rawAnswer } from './malformed.ts';
 
 /** What the setting says, or three quarters of what the system allows. */
 export function mostConnections(setting: number, limits: string = readFileSync('/proc/self/limits', 'utf8')): number {
@@ -23,10 +23,6 @@ export function limitConnections(server: Server, most: number, onRefused: () => 
     });
     if (open <= most) return;
     onRefused();
-    socket.end(rawAnswer(503, 'overloaded', `${most} connections are open already.`, 1));
-    // Its request may be on its way; who does not close in turn is closed.
-    setTimeout(() => socket.destroy(), lingerMs).unref();
+    endWith(socket, rawAnswer(503, 'overloaded', `${most} connections are open already.`, 1));
   });
 }
-
-const lingerMs = 1000;

@@ -21,8 +21,19 @@ export function answerMalformed(server: Server): void {
     const current = answering.get(socket);
     const between = !current || current.writableEnded || !current.headersSent;
     if (!socket.writable || error.code === 'ECONNRESET' || !between) socket.destroy();
-    else socket.end(rawAnswer(...(faults[error.code ?? ''] ?? notUnderstood)));
+    else endWith(socket, rawAnswer(...(faults[error.code ?? ''] ?? notUnderstood)));
   });
+}
+
+/** How long the other side has to read the last answer and close in turn. */
+const lingerMs = 2000;
+
+/** Who does not close is closed: half a connection costs a descriptor like a whole one. */
+export function endWith(socket: Duplex, answer: string): void {
+  socket.end(answer);
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
 }
 
 /** A whole answer as text, for a connection that has no request to answer; it is the last on it. */

@@ -22,6 +22,7 @@ export interface Turnstile {
 }
 
 interface Entry {
+  readonly caller: string;
   readonly response: ServerResponse;
   readonly admit: () => void;
 }
@@ -32,25 +33,48 @@ const probesPerTurn = 8;
 /** Callers whose key was good not long ago. All others share one place in the line: a flood with invented keys is one caller. */
 const mostKnown = 10_000;
 const strangers = '';
-/** libuv accepts one connection in each turn: while they keep coming, so many turns go by with nothing else to do for each that lets in. */
-const mostEmptyTurns = 50;
+/** Who was not let in for so long does not wait behind those who always are. */
+const seldomMs = 20;
+const seldomPerTurn = 4;
+/** With others there, who waits in line gets one part of the time, and everything else so many. */
+const restParts = 2;
+const longestRestMs = 50;
+const othersMs = 1000;
+/** libuv accepts one connection in each turn: while they keep coming, turns go by that let in nobody, for so long. */
+const acceptMs = 5;
 
-export function createTurnstile(limits: TurnstileLimits): Turnstile {
+export function createTurnstile(limits: TurnstileLimits, clock: () => number = () => performance.now()): Turnstile {
   const known = new Set<string>();
-  /** Insertion order is the turn: a caller that was let in goes to the end. */
   const lines = new Map<string, Entry[]>();
+  /** When each was let in last; who has not been for a while is forgotten, and comes first like anybody new. */
+  const lastIn = new Map<string, number>();
   let waiting = 0;
   let admitted = 0;
   let probed = 0;
+  let seldom = 0;
+  let restUntil = 0;
   let turning = false;
   let connecting = false;
-  let emptyTurns = 0;
+  let admittedAt = 0;
+
+  /** The caller that was let in longest ago: one that asks now and then never waits for more than one of those that always do. */
+  const nextCaller = (): string | undefined => {
+    let found: string | undefined;
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const caller of lines.keys()) {
+      const at = lastIn.get(caller) ?? 0;
+      if (at >= oldest) continue;
+      found = caller;
+      oldest = at;
+    }
+    return found;
+  };
 
   const takeNext = (): Entry | undefined => {
-    for (const [caller, line] of lines) {
-      lines.delete(caller);
+    for (let caller = nextCaller(); caller !== undefined; caller = nextCaller()) {
+      const line = lines.get(caller) ?? [];
       const entry = line.shift();
-      if (line.length > 0) lines.set(caller, line);
+      if (line.length === 0) lines.delete(caller);
       if (!entry) continue;
       waiting -= 1;
       // Gone while it waited: nobody would read the answer.
@@ -61,17 +85,31 @@ export function createTurnstile(limits: TurnstileLimits): Turnstile {
 
   const nextTurn = (): void => {
     probed = 0;
-    if (connecting && emptyTurns < mostEmptyTurns) {
+    seldom = 0;
+    if (connecting && clock() - admittedAt < acceptMs) {
       connecting = false;
-      emptyTurns += 1;
       setImmediate(nextTurn);
       return;
     }
-    emptyTurns = 0;
+    const now = clock();
+    if (waiting > 0 && now < restUntil) {
+      setTimeout(nextTurn, restUntil - now);
+      return;
+    }
     turning = false;
     admitted = 0;
     const entry = takeNext();
-    if (entry) letIn(entry);
+    if (!entry) return;
+    letIn(entry);
+    setImmediate(() => {
+      const took = clock() - now;
+      restUntil = hasOthers(entry.caller, now) ? now + took + Math.min(longestRestMs, took * restParts) : 0;
+    });
+  };
+
+  const hasOthers = (caller: string, now: number): boolean => {
+    for (const [other, at] of lastIn) if (other !== caller && now - at < othersMs) return true;
+    return false;
   };
 
   const turn = (): void => {
@@ -82,6 +120,9 @@ export function createTurnstile(limits: TurnstileLimits): Turnstile {
 
   const letIn = (entry: Entry): void => {
     admitted += 1;
+    admittedAt = clock();
+    lastIn.set(entry.caller, admittedAt);
+    if (lastIn.size > mostKnown) lastIn.clear();
     turn();
     entry.admit();
   };
@@ -114,8 +155,13 @@ export function createTurnstile(limits: TurnstileLimits): Turnstile {
       // What needs no key would make any key look good.
       if (name !== strangers && /^\/(v1|e2b)\//.test(request.url ?? '')) remember(name, response);
       const caller = known.has(name) ? name : strangers;
-      const entry: Entry = { response, admit };
+      const entry: Entry = { caller, response, admit };
       if (admitted === 0 && waiting === 0) {
+        letIn(entry);
+        return;
+      }
+      if (caller !== strangers && seldom < seldomPerTurn && clock() - (lastIn.get(caller) ?? 0) > seldomMs) {
+        seldom += 1;
         letIn(entry);
         return;
       }

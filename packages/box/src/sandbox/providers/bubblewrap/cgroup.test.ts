@@ -71,6 +71,8 @@ describe('cgroup v2', () => {
     expect(read(`${folder}/memory.swap.max`)).toBe('0');
     expect(read(`${folder}/pids.max`)).toBe('33');
     expect(read(`${folder}/cpu.max`)).toBe('50000 100000');
+    group.weigh(0.25);
+    expect(read(`${folder}/cpu.weight`)).toBe('25');
   });
 
   it('sets limits on a kernel without swap control', () => {
@@ -206,6 +208,8 @@ describe('cgroup v1', () => {
     expect(read('memory/user/me/skillbox-host-1/77-1/memory.memsw.limit_in_bytes')).toBe(String(64 * 2 ** 20));
     expect(read('pids/skillbox-host-1/77-1/pids.max')).toBe('33');
     expect(read('cpu/skillbox-host-1/77-1/cpu.cfs_quota_us')).toBe('50000');
+    group.weigh(0.25);
+    expect(read('cpu/skillbox-host-1/77-1/cpu.shares')).toBe('256');
   });
 
   it('reads the peak and the kills for memory', () => {

@@ -32,6 +32,8 @@ export interface Cgroup {
   /** Files into which a process writes 0 to join. */
   readonly joinFiles: readonly string[];
   limit(limits: CgroupLimits): void;
+  /** Its part of the processor beside other groups when there is not enough for all; 1 is what a group has by itself. */
+  weigh(share: number): void;
   readPeakMemory(): number;
   /** From now on the peak counts anew; false where this kernel cannot do that. */
   resetPeakMemory(): boolean;
@@ -138,6 +140,9 @@ function unifiedGroup(paths: Map<Controller, string>): Cgroup {
       writeFileSync(join(path, 'pids.max'), String(processes));
       writeFileSync(join(path, 'cpu.max'), `${Math.round(cpu * 100_000)} 100000`);
     },
+    weigh(share) {
+      if (path) writeFileSync(join(path, 'cpu.weight'), String(Math.max(1, Math.round(100 * share))));
+    },
     readPeakMemory: () => Number(readIfPresent(join(path, 'memory.peak')) || 0),
     // Written, it counts anew only for who wrote it and keeps the file open.
     resetPeakMemory: () => false,
@@ -171,6 +176,9 @@ function legacyGroup(paths: Map<Controller, string>): Cgroup {
     resetPeakMemory() {
       if (memory) writeFileSync(join(memory, 'memory.max_usage_in_bytes'), '0');
       return memory !== undefined;
+    },
+    weigh(share) {
+      if (cpu) writeFileSync(join(cpu, 'cpu.shares'), String(Math.max(2, Math.round(1024 * share))));
     },
     readPeakMemory: () => Number(memory ? readIfPresent(join(memory, 'memory.max_usage_in_bytes')) || 0 : 0),
     readOutOfMemoryKills: () => (memory ? field(readIfPresent(join(memory, 'memory.oom_control')), 'oom_kill') : 0),

@@ -14,6 +14,8 @@ import type { Ready } from './warm.ts';
 export interface Nest extends Ready {
   /** The run that is ready now. */
   readonly standing: Standing;
+  /** For the next run. */
+  weigh(share: number): void;
 }
 
 type NestShape = Pick<RunRequest, 'argv' | 'limits' | 'skillFolder' | 'dependencies'>;
@@ -49,6 +51,7 @@ export function createNests({ filter, onWarning, open }: NestParts): Nests {
         copies,
         ended: launched.ended,
         readMemory: () => cgroup.readMemory(),
+        weigh: (share) => cgroup.weigh(share),
         get standing() {
           return standing;
         },

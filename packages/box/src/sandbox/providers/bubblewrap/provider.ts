@@ -152,6 +152,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   const runInNest = async (nest: Nest, request: RunRequest) => {
     let inOrder = false;
     try {
+      nest.weigh(request.share ?? 1);
       const result = await runStanding(nest.standing, request);
       inOrder = result.end === 'exited' && !result.outOfMemory;
       return result;
@@ -164,6 +165,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   const runAlone = async (request: RunRequest) => {
     const { launched, dispose } = open(request);
     try {
+      launched.cgroup.weigh(request.share ?? 1);
       return await runOnce(oneShotIn(launched), request);
     } finally {
       // The uid rests until the tear-down is done.
