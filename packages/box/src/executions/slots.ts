@@ -60,10 +60,12 @@ export function createSlots(limits: SlotLimits): Slots {
   let closed = false;
 
   const reserve = reserveOf(limits.total);
+  // Where there are few slots, they are the limit.
+  const mostYoung = reserve === 0 ? limits.total : (limits.young ?? limits.total);
   const hasRoom = (tenant: string): boolean => {
     const own = runningOf.get(tenant) ?? 0;
     if (own >= limits.tenantSlots(tenant)) return false;
-    return own === 0 ? running < limits.total : running < limits.total - reserve && young < (limits.young ?? limits.total);
+    return own === 0 ? running < limits.total : running < limits.total - reserve && young < mostYoung;
   };
 
   /** Of those that may run, the one that runs least; among equals the one whose turn it is. */

@@ -14,9 +14,11 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
   let size = 0;
   const broken = (cause?: unknown): BoxError => new BoxError('bad_request', 'The body ended before it was whole.', { cause });
   if (request.destroyed && !request.complete) throw broken();
+  const room = takeRoom();
   await new Promise<void>((resolve, reject) => {
     const finish = (error?: BoxError): void => {
       request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
+      room.leave();
       if (!error) resolve();
       else {
         // The request outlives a body that is given up: its connection still carries the answer.
@@ -27,6 +29,7 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
       if (size > limit) finish(tooLarge());
+      else if (!room.grow(chunk.length)) finish(noRoom());
       else chunks.push(chunk);
     };
     const onEnd = (): void => finish();
@@ -42,14 +45,17 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
 const mostAtOnce = 128 * 2 ** 20;
 let heldBytes = 0;
 
-function takeRoom(): { grow(bytes: number): void; leave(): void } {
+const noRoom = (): BoxError => new BoxError('overloaded', `Bodies of ${formatSize(heldBytes)} are being read already.`, { retryAfter: 1 });
+
+/** grow: false when there is no room for so much more. */
+function takeRoom(): { grow(bytes: number): boolean; leave(): void } {
   let own = 0;
   return {
     grow(bytes) {
-      if (heldBytes + bytes > mostAtOnce)
-        throw new BoxError('overloaded', `Bodies of ${formatSize(heldBytes)} are being read already.`, { retryAfter: 1 });
+      if (heldBytes + bytes > mostAtOnce) return false;
       own += bytes;
       heldBytes += bytes;
+      return true;
     },
     leave() {
       heldBytes -= own;
