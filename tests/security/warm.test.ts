@@ -1,9 +1,12 @@
 /** Sandboxes made ready ahead: each serves one run, none can tell or keep anything, and none holds anything of a job before it comes. */
 
-import { readdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
-import { readProc } from './inside.ts';
+import { bashRequest, readProc } from './inside.ts';
 
 describe.each(['never', 'always'] as const)('copies of a started interpreter: %s', (copies) => {
   let box: TestBox;
@@ -13,7 +16,12 @@ describe.each(['never', 'always'] as const)('copies of a started interpreter: %s
     await box.push({ 'SKILL.md': head('js', 'node'), 'main.js': node });
     await box.push({ 'SKILL.md': head('sh', 'bash'), 'main.sh': 'eval "$CODE"\n' });
   });
-  afterAll(() => box.stop());
+  // Stays as long as the box: what stands ready is made from it, again and again.
+  const folder = mkdtempSync(join(tmpdir(), 'skillbox-packages-'));
+  afterAll(async () => {
+    await box.stop();
+    rmSync(folder, { recursive: true });
+  });
 
   const head = (name: string, lang: string): string =>
     `---\nname: ${name}\nversion: 1.0.0\ndescription: Runs what it is given.\nlang: ${lang}\n---\n`;
@@ -135,6 +143,55 @@ json.dump(found, open(os.environ["SANDBOX_OUTPUT"], "w"))
     expect(await warmRun('py', look)).toEqual([]);
     const own = `secret = "half-" + "${process.pid}" + "-of-" + "a-secret"\n${look}`;
     expect(await warmRun('py', own)).not.toEqual([]);
+  });
+
+  it('a run leaves no terminal and no mode of one to the next', async () => {
+    await heat('py', 'pass');
+    await warmRun(
+      'py',
+      'for change in (lambda: os.chmod("/dev/pts", 0o700), lambda: os.utime("/dev/pts", (1, 1))):\n    try: change()\n    except OSError: pass',
+    );
+    const look = 'json.dump([oct(os.stat("/dev/pts").st_mode), os.stat("/dev/pts").st_mtime > 1], open(os.environ["SANDBOX_OUTPUT"], "w"))';
+    expect(await warmRun('py', look)).toEqual(['0o40755', true]);
+  });
+
+  it('packages of a skill are found in its runs only, whatever their names', async () => {
+    writeFileSync(join(folder, 'json.py'), 'import builtins, os\nbuiltins.found_by = os.getpid()\n');
+    writeFileSync(
+      join(folder, 'main.py'),
+      'import builtins, sys\nprint(getattr(builtins, "found_by", None), "/sandbox/deps" in sys.path)\n',
+    );
+    execFileSync('chmod', ['-R', 'a+rX', folder]);
+    const said: string[] = [];
+    const env = { PATH: '/usr/bin', PYTHONPATH: '/sandbox/deps' };
+    const recipe = { key: `packages-${copies}`, lang: 'python', env, preload: ['json'], modules: [] } as const;
+    const attempt = () =>
+      box.box.provider.runOnce({
+        ...bashRequest(''),
+        ...{ argv: ['/usr/bin/python3', '/sandbox/scripts/main.py'], env, skillFolder: folder, warm: recipe },
+        dependencies: { folder, at: '/sandbox/deps' },
+        onOutput: (_, bytes) => void said.push(bytes.toString()),
+      });
+    while (!(await attempt()).warm) await new Promise((resolve) => setTimeout(resolve, 20));
+    // Without copies the one that imports it is the one that runs; a parent would have been another.
+    expect(said.at(-1)).toBe(copies === 'always' ? 'None True\n' : '2 True\n');
+  });
+
+  it('what a module starts ahead of the job stands still until there is one', async () => {
+    const mark = `beat-${process.pid}-${copies}`;
+    const busy = `require('node:child_process').spawn('bash', ['-c', 'while :; do :; done', '${mark}'], { stdio: 'ignore' }).unref();\n`;
+    await box.push({
+      'SKILL.md': '---\nname: busy\nversion: 1.0.0\ndescription: Never rests.\nlang: node\npreload: [busy]\n---\n',
+      'main.js': 'process.exit(0);\n',
+      'node_modules/busy/index.js': busy,
+    });
+    while (!(await box.run('busy')).warm) await new Promise((resolve) => setTimeout(resolve, 20));
+    await allReady();
+    const states = readdirSync('/proc')
+      .filter((pid) => /^\d+$/.test(pid) && readProc(pid, 'cmdline').includes(mark))
+      .map((pid) => /^State:\s+(\w)/m.exec(readProc(pid, 'status'))?.[1]);
+    expect(states.length).toBeGreaterThan(0);
+    expect(new Set(states)).toEqual(new Set(['T']));
   });
 
   it('what stands ready holds nothing of a job that was before it', async () => {

@@ -9,6 +9,9 @@
  *     N  u64 bytes, u64 inodes of the work area, u32 count, what stays visible below /sandbox…, u32 count, files of /proc to hide…,
  *        u32 count, folders of /proc to hide…, filter                       then runs begin; each is served as in guest-once.c
  *
+ * Before each run the parent draws its turn, and tells it on descriptor 2, which no run holds: a first process that has fallen to
+ * what it runs cannot pose as the next run.
+ *
  * The sandbox around it shows, below /sandbox, what every run sees there read-only, and in /sandbox/.hidden a file and a folder
  * that cover what nobody should read.
  */
@@ -27,6 +30,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -42,6 +46,7 @@ struct capability_sets { uint32_t effective, permitted, inheritable; };
 #define SET_MODE_FILTER 1
 
 #define MAX_SHOWN 8
+#define TURN_MARK '\6'
 #define COVER_FILE "/sandbox/.hidden/file"
 #define COVER_FOLDER "/sandbox/.hidden/folder"
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
@@ -102,6 +107,13 @@ static void place_tree(int fd, const char *path) {
   close(fd);
 }
 
+/* Terminals of its own: the file system of the nest would be one that a run leaves to the next. Old kernels give none to a uid like this; they keep it read-only. */
+static void make_terminals(void) {
+  must(mount(NULL, "/dev/pts", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, NULL), "cannot make the old /dev/pts read-only");
+  if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620") != 0 && errno != EINVAL && errno != EPERM)
+    give_up("cannot mount /dev/pts");
+}
+
 static void make_folder(const char *path, mode_t mode) {
   if (mkdir(path, mode) != 0 || chmod(path, mode) != 0) give_up(path);
 }
@@ -160,6 +172,7 @@ static void settle(uid_t uid, gid_t gid) {
   must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "cannot make mounts private");
   hide_proc();
   make_work_area();
+  make_terminals();
   raise_loopback();
   must(chdir("/"), "cannot leave the folder of the nest");
   drop_everything();
@@ -178,15 +191,34 @@ static void read_settings(struct reader r) {
   memcpy(nest.filter.filter, r.at, (size_t)(r.end - r.at));
 }
 
+static char turn[17];
+
+static void announce_turn(void) {
+  unsigned char drawn[8];
+  char line[20];
+  if (getrandom(drawn, sizeof drawn, 0) != sizeof drawn) give_up("cannot draw a turn");
+  for (size_t i = 0; i < sizeof drawn; i++) snprintf(turn + 2 * i, 3, "%02x", drawn[i]);
+  int length = snprintf(line, sizeof line, "%c%s\n", TURN_MARK, turn);
+  if (write(2, line, (size_t)length) != length) _exit(0); /* the host is gone */
+}
+
+static void leave_parent(void) {
+  int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  must(nothing, "cannot open /dev/null");
+  if (dup2(nothing, 1) < 0 || dup2(nothing, 2) < 0) give_up("cannot leave the descriptors of the nest");
+  close(nothing);
+}
+
 /* Runs one after the other: returns in the first process of each, and never in the parent. */
 static void clone_runs(void) {
   uid_t uid = getuid();
   gid_t gid = getgid();
   for (;;) {
     int status;
+    announce_turn();
     pid_t pid = (pid_t)syscall(SYS_clone, (unsigned long)(NAMESPACES | SIGCHLD), NULL, NULL, NULL, 0UL);
     must(pid, "cannot make the namespaces of a run");
-    if (pid == 0) { settle(uid, gid); return; }
+    if (pid == 0) { leave_parent(); settle(uid, gid); return; }
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) ;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != NEXT_PLEASE) _exit(1);
   }
@@ -218,7 +250,7 @@ void open_nest(void) {
   else if (type != 'N') { errno = 0; give_up("an order out of turn"); }
   read_settings(r);
   clone_runs();
-  serve_nested((struct waiting){0, -1, -1, -1});
+  serve_nested((struct waiting){0, -1, -1, -1}, turn);
 }
 
 /* Called by an interpreter that has started. Returns in the program of a run, once for each: descriptor 3 is its line. */
@@ -236,7 +268,7 @@ void nest_next(void) {
     for (int number = 1; number < 32; number++) signal(number, SIG_DFL); /* the interpreter's are none of ours */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    serve_nested(program);
+    serve_nested(program, turn);
   }
   int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (in < 0 || dup2(in, 0) < 0 || dup2(program.out, 1) < 0 || dup2(program.err, 2) < 0 || dup2(program.line, CHANNEL) < 0 || chdir("/sandbox") != 0) _exit(126);

@@ -10,7 +10,7 @@
  *     K  u32 signal                 signal the program's session; 9 ends everything in the sandbox
  *     C  u32 max files, u64 max bytes, u64 max bytes per file, root    once the program has ended: end everything, send files below root
  *   guest -> host
- *     R                             ready
+ *     R  in a nest: its turn        ready
  *     W                             the one that was started ahead waits for its job
  *     O, E  bytes                   stdout, stderr (up to the cap, the rest is dropped here)
  *     T  u64 dropped bytes          how much was dropped, once, before Q
@@ -56,8 +56,8 @@ static int waiter_ready;
 /* Asked for while the program runs, so that its end and its files come in one go. */
 static struct { int asked; uint32_t id; struct reader request; unsigned char *bytes; } collection;
 
-/* In a nest: what comes after the files is the next run. */
-static int nested;
+/* In a nest: what comes after the files is the next run. The turn proves to the host that this run is the one its parent has announced. */
+static const char *turn;
 
 static unsigned char chunk[CHUNK];
 static int signals;
@@ -185,6 +185,7 @@ static void hear_waiter(void) {
   char byte;
   if (read(waiter.line, &byte, 1) != 1) { close(waiter.line); waiter.line = -1; return; }
   waiter_ready = 1;
+  kill(-1, SIGSTOP); /* what it was asked to import may have started something: nothing runs until there is a job */
   tell('W', 0, NULL, 0);
 }
 
@@ -202,6 +203,7 @@ static void hand_over(uint32_t id, struct reader r) {
   errno = 0;
   if (r.bad || r.end < env) { refuse(id, "bad job"); return; }
   if (!waiter_ready) { refuse(id, "nobody waits for a job"); return; }
+  kill(-1, SIGCONT);
   program.pid = waiter.pid;
   program.id = id;
   program.cap = cap;
@@ -384,7 +386,7 @@ static void collect(uint32_t id, struct reader r) {
   if (dir >= 0) send_tree(&b, dir, "", 0);
   why = (unsigned char)b.why;
   tell('Z', id, &why, 1);
-  if (!nested) return;
+  if (!turn) return;
   say();
   _exit(NEXT_PLEASE);
 }
@@ -434,8 +436,8 @@ static int read_requests(void) {
   return 1;
 }
 
-void serve_nested(struct waiting given) {
-  nested = 1;
+void serve_nested(struct waiting given, const char *announced) {
+  turn = announced;
   waiter = given;
   serve_once();
 }
@@ -447,7 +449,7 @@ void serve_once(void) {
   sigprocmask(SIG_BLOCK, &set, NULL);
   signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   if (signals < 0) _exit(1);
-  tell('R', 0, NULL, 0);
+  tell('R', 0, turn, turn ? (uint32_t)strlen(turn) : 0);
   say();
   for (;;) {
     struct pollfd fds[] = {{CHANNEL, POLLIN, 0}, {signals, POLLIN, 0}, {program.out, POLLIN, 0}, {program.err, POLLIN, 0},

@@ -38,9 +38,9 @@ void become_waiter(char **argv, char **env, const char *cwd, int in, int out, in
 
 /* guest-once.c: one program, then its files. Does not return. */
 void serve_once(void);
-/* The same for a run in a nest, which ends with NEXT_PLEASE; the program waits already, unless its pid is 0. Does not return. */
+/* The same for a run in a nest, which ends with NEXT_PLEASE; the program waits already, unless its pid is 0. `turn` is told with R. Does not return. */
 struct waiting { pid_t pid; int out, err, line; };
-void serve_nested(struct waiting program);
+void serve_nested(struct waiting program, const char *turn);
 #define NEXT_PLEASE 10
 /* Makes the pipes and the line of a program that is started ahead, and forks; 0 in the child, where `program` is its side. */
 pid_t fork_waiting(struct waiting *program);

@@ -34,7 +34,7 @@ export function warmRecipe(plan: Plan, skillFolder: string, dependencies?: strin
     env: { ...baseEnv, ...startEnv(skill) },
     // Absent in what was pushed before there was such a field.
     modules: skill.definition.preload ?? [],
-    preload: lang === 'python' ? firstImports(skillFolder, skill.definition.entrypoint ?? '') : [],
+    preload: lang === 'python' ? firstImports(skillFolder, skill.definition.entrypoint ?? '', dependencies) : [],
   };
 }
 
@@ -42,18 +42,20 @@ const known = new Map<string, readonly string[]>();
 const mostKnown = 1000;
 
 /** Plain modules that the entrypoint imports at its outermost level. A module of the skill's own with the same name hides them. */
-function firstImports(skillFolder: string, entrypoint: string): readonly string[] {
+function firstImports(skillFolder: string, entrypoint: string, dependencies: string | undefined): readonly string[] {
   const path = join(skillFolder, entrypoint);
-  const found = known.get(path);
+  const key = `${path} ${dependencies ?? ''}`;
+  const found = known.get(key);
   if (found) return found;
   const text = readFileSync(path, 'utf8');
+  const folders = [dirname(path), ...(dependencies === undefined ? [] : [dependencies])];
   const names = [...text.matchAll(importLine)]
     .flatMap(([, list, from]) => from ?? (list ?? '').split(','))
     .map((name) => name.trim().split(/\s/)[0] ?? '')
-    .filter((name) => plainModules.has(name) && !hides(dirname(path), name.split('.')[0] ?? ''));
+    .filter((name) => plainModules.has(name) && !folders.some((folder) => hides(folder, name.split('.')[0] ?? '')));
   const imports = [...new Set(names)];
   if (known.size >= mostKnown) known.clear();
-  known.set(path, imports);
+  known.set(key, imports);
   return imports;
 }
 

@@ -75,6 +75,9 @@ def wait():
     preload(os.environ.get("SKILLBOX_PRELOAD", ""))
     if os.environ.get("SKILLBOX_NEST"):
         copy()
+        # Not before: the parent must not find a package of the skill under a name that it imports itself.
+        at = sys.path.index(here) + 1
+        sys.path[at:at] = filter(None, os.environ["SKILLBOX_PATH"].split(":"))
     # What the skill asks for is its own code: it runs where its job will, and nowhere else.
     preload(os.environ.get("SKILLBOX_MODULES", ""))
     settle()

@@ -15,6 +15,8 @@ export interface Launched {
   readonly cgroup: Cgroup;
   /** What launcher and bubblewrap said, for the log; bounded. */
   diagnostics(): string;
+  /** What the parent of a nest says before each run, on a descriptor that no run holds; undefined once it has ended. */
+  nextTurn(): Promise<string | undefined>;
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
   /** Kills what is left, removes the cgroup; false when something would not go. Never rejects. */
@@ -127,9 +129,11 @@ function wrap(child: ChildProcess, cgroup: Cgroup, trouble: (what: string) => vo
   const channel = child.stdio[3] as Duplex;
   const said: Buffer[] = [];
   let saidBytes = 0;
+  const turns = readTurns();
   child.stderr?.on('data', (chunk: Buffer) => {
-    if (saidBytes < 16_384) said.push(chunk);
-    saidBytes += chunk.length;
+    const rest = turns.take(chunk);
+    if (saidBytes < 16_384) said.push(rest);
+    saidBytes += rest.length;
   });
   // A guest that dies while we write gives EPIPE here; the end of the process tells the story.
   channel.on('error', () => undefined);
@@ -141,12 +145,14 @@ function wrap(child: ChildProcess, cgroup: Cgroup, trouble: (what: string) => vo
     });
     child.once('exit', () => resolve());
   });
+  void ended.then(turns.end);
   let disposal: Promise<boolean> | undefined;
   return {
     process: child,
     channel,
     cgroup,
     ended,
+    nextTurn: turns.next,
     diagnostics: () => Buffer.concat(said).toString('utf8').trim(),
     dispose() {
       if (disposal) return disposal;
@@ -180,6 +186,44 @@ async function removeGroup(cgroup: Cgroup, trouble: (what: string) => void): Pro
     trouble(`: ${(error as Error).message}`);
   }
   return false;
+}
+
+const turnMark = '\u0006';
+const turnPattern = new RegExp(`${turnMark}([0-9a-f]{16})\n`, 'g');
+/** More than this is never told ahead of a reader, and a part of one is shorter. */
+const mostTurns = 4;
+
+/** Takes what parents of nests say out of what launchers and bubblewrap say. */
+function readTurns() {
+  const told: string[] = [];
+  let part = '';
+  let ended = false;
+  let wake: (() => void) | undefined;
+  return {
+    /** The rest. */
+    take(chunk: Buffer): Buffer {
+      const text = part + chunk.toString('latin1');
+      for (const [, turn = ''] of text.matchAll(turnPattern)) if (told.length < mostTurns) told.push(turn);
+      const rest = text.replaceAll(turnPattern, '');
+      const open = rest.lastIndexOf(turnMark);
+      const isPart = open >= 0 && rest.length - open < 18;
+      part = isPart ? rest.slice(open) : '';
+      if (told.length > 0) wake?.();
+      return Buffer.from(isPart ? rest.slice(0, open) : rest, 'latin1');
+    },
+    end(): void {
+      ended = true;
+      wake?.();
+    },
+    async next(): Promise<string | undefined> {
+      while (told.length === 0 && !ended) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      return told.shift();
+    },
+  };
 }
 
 /** What a run sees of it. */

@@ -31,22 +31,25 @@ export interface NestParts {
 export interface Nests {
   /** `copies`: its runs begin as copies of one interpreter, where the language allows that. */
   make(shape: NestShape, recipe: WarmRecipe, copies: boolean): Promise<Nest>;
+  /** Ends those that are being made. */
+  close(): Promise<void>;
 }
 
 export function createNests({ filter, onWarning, open }: NestParts): Nests {
-  /** Once an interpreter could not be copied on this host, none is tried again. */
-  let canCopy = true;
+  /** Being made: ended when nobody waits for them any more. */
+  const coming = new Set<() => Promise<boolean>>();
 
   const make = async (shape: NestShape, recipe: WarmRecipe, copies: boolean): Promise<Nest> => {
     const { launched, dispose } = open(shape);
+    coming.add(dispose);
     try {
       const { cgroup, channel } = launched;
       let peakIsKnown = true;
       const sandbox: OneShot = { ...oneShotIn(launched), peakMemory: () => (peakIsKnown ? cgroup.readPeakMemory() : 0) };
       const waiter: Waiter | undefined = copies ? { cloned: true } : waiterOf(shape.argv, recipe);
-      if (copies) channel.write(becomeFrame(shape.argv, { ...pythonEnv(recipe), SKILLBOX_NEST: '1' }, '/'));
+      if (copies) channel.write(becomeFrame(shape.argv, parentEnv(recipe), '/'));
       channel.write(nestFrame(nestSettings(shape, filter)));
-      let standing = await prepare(sandbox, waiter);
+      let standing = await prepare(sandbox, waiter, launched.nextTurn);
       return {
         copies,
         ended: launched.ended,
@@ -56,7 +59,7 @@ export function createNests({ filter, onWarning, open }: NestParts): Nests {
           return standing;
         },
         async renew() {
-          standing = await prepareNext(standing, waiter);
+          standing = await prepareNext(standing, waiter, launched.nextTurn);
           peakIsKnown = cgroup.resetPeakMemory();
         },
         dispose,
@@ -64,19 +67,23 @@ export function createNests({ filter, onWarning, open }: NestParts): Nests {
     } catch (error) {
       await dispose();
       throw error;
+    } finally {
+      coming.delete(dispose);
     }
   };
 
   return {
     async make(shape, recipe, copies) {
-      if (!copies || recipe.lang !== 'python' || !canCopy) return make(shape, recipe, false);
+      if (!copies || recipe.lang !== 'python') return make(shape, recipe, false);
       try {
         return await make(shape, recipe, true);
       } catch (error) {
-        canCopy = false;
-        onWarning(`interpreters cannot be copied on this host, each run starts its own: ${(error as Error).message}`);
+        onWarning(`an interpreter could not be copied, each run starts its own: ${(error as Error).message}`);
         return make(shape, recipe, false);
       }
+    },
+    async close() {
+      await Promise.all([...coming].map((dispose) => dispose()));
     },
   };
 }
@@ -89,6 +96,11 @@ function waiterOf(argv: readonly string[], recipe: WarmRecipe): Waiter | undefin
   if (recipe.lang === 'node')
     return { argv, env: { ...recipe.env, NODE_OPTIONS: `--require ${warmFolder}/node.cjs`, SKILLBOX_MODULES: recipe.modules.join(',') } };
   return { argv, env: pythonEnv(recipe) };
+}
+
+/** A parent finds nothing but the interpreter's own modules: packages of the skill are looked for in its runs only. */
+function parentEnv(recipe: WarmRecipe): Record<string, string> {
+  return { ...pythonEnv(recipe), PYTHONPATH: `${warmFolder}/python`, SKILLBOX_PATH: recipe.env.PYTHONPATH ?? '', SKILLBOX_NEST: '1' };
 }
 
 function pythonEnv({ env, modules, preload }: WarmRecipe): Record<string, string> {

@@ -216,7 +216,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     },
     sweep: () => cgroups.sweep(),
     async close() {
-      await pools.close();
+      await Promise.all([pools.close(), nests.close()]);
       await launchers.close();
       cgroups.close();
       uids.close();

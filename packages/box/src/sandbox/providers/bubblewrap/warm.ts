@@ -46,7 +46,7 @@ export type Make<T> = (copies: boolean) => Promise<T>;
 interface Entry<T> {
   readonly sandbox: T;
   readonly pool: Pool<T>;
-  readonly memoryBytes: number;
+  memoryBytes: number;
   runs: number;
   takenAt: number;
 }
@@ -87,10 +87,14 @@ const sustainedGapMs = 100;
 const looseGapMs = 1000;
 /** A run that takes longer than this is not worth waiting for: a sandbox of its own is quicker. */
 const longestCycleMs = 500;
+/** Made of modules that take this long to import, they must not keep those of others waiting. */
+const slowMakeMs = 1000;
+const isSlow = ({ makeMs }: { readonly makeMs: number }): boolean => makeMs > slowMakeMs;
 
 export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, running, onTrouble }: WarmOptions): WarmPools<T> {
   const cores = availableParallelism();
   const mostPerPool = Math.max(8, cores * 2);
+  const mostMaking = Math.max(2, cores);
   const pools = new Map<string, Pool<T>>();
   const entries = new Map<T, Entry<T>>();
   const departures = new Set<Promise<unknown>>();
@@ -135,7 +139,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
     let most = 0;
     for (const pool of pools.values()) {
       const lack = lackOf(pool);
-      if (lack > most && now >= pool.restUntil) {
+      if (lack > most && now >= pool.restUntil && pool.making === 0 && (!isSlow(pool) || making < mostMaking - 1)) {
         best = pool;
         most = lack;
       }
@@ -149,6 +153,12 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
     for (const { ready } of oldest) {
       for (let entry = ready[0]; entry && memoryBytes > budgetBytes; entry = ready[0]) letGo(entry);
     }
+  };
+
+  const weigh = (entry: Entry<T>): void => {
+    const now = entry.sandbox.readMemory();
+    memoryBytes += now - entry.memoryBytes;
+    entry.memoryBytes = now;
   };
 
   const offer = (entry: Entry<T>): void => {
@@ -167,10 +177,10 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
       if (asked && !sandbox.copies) pool.canCopy = false;
       pool.makeMs = pool.makeMs * 0.7 + (performance.now() - started) * 0.3;
       pool.failures = 0;
-      const entry: Entry<T> = { sandbox, pool, memoryBytes: sandbox.readMemory(), runs: 0, takenAt: 0 };
+      const entry: Entry<T> = { sandbox, pool, memoryBytes: 0, runs: 0, takenAt: 0 };
       pool.all.add(entry);
       entries.set(sandbox, entry);
-      memoryBytes += entry.memoryBytes;
+      weigh(entry);
       // Killed from outside while it stood ready; one that serves is given back.
       void sandbox.ended.then(() => {
         if (pool.ready.includes(entry)) letGo(entry);
@@ -184,7 +194,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
     } catch (error) {
       pool.failures += 1;
       pool.restUntil = Date.now() + Math.min(longestRestMs, 500 * 2 ** pool.failures);
-      onTrouble(`a sandbox could not be made ready ahead: ${(error as Error).message}`);
+      if (!closed) onTrouble(`a sandbox could not be made ready ahead: ${(error as Error).message}`);
     } finally {
       pool.making -= 1;
       making -= 1;
@@ -197,7 +207,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
     const since = performance.now();
     const later = (): void => {
       filling = undefined;
-      while (!closed && making < Math.max(1, Math.floor(cores / 2))) {
+      while (!closed && making < mostMaking) {
         const pool = neediest();
         if (!pool) return;
         if (running() > 0 && performance.now() - since < patienceMs) {
@@ -214,9 +224,11 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
     const { pool } = entry;
     try {
       await entry.sandbox.renew();
+      weigh(entry);
       pool.cycleMs = pool.cycleMs * 0.8 + (performance.now() - entry.takenAt) * 0.2;
       if (closed) letGo(entry);
       else offer(entry);
+      makeRoom();
     } catch (error) {
       letGo(entry);
       if (!closed) onTrouble(`a sandbox could not be made ready again: ${(error as Error).message}`);

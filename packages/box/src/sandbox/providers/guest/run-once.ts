@@ -57,28 +57,32 @@ export interface Standing {
 }
 
 /** Rejects when it cannot be made ready in that time. */
-export function prepare(sandbox: OneShot, waiter: Waiter | undefined): Promise<Standing> {
-  return stand(sandbox, readFrames(sandbox.channel), waiter);
+export function prepare(sandbox: OneShot, waiter: Waiter | undefined, nextTurn: NextTurn): Promise<Standing> {
+  return stand(sandbox, readFrames(sandbox.channel), waiter, nextTurn);
 }
+
+/** Its parent announces each run by what only that run can repeat: whatever else comes before is of a run that should be gone. */
+type NextTurn = () => Promise<string | undefined>;
 
 /** The next run of a sandbox that makes one after the other. */
-export function prepareNext({ frames, sandbox }: Standing, waiter: Waiter | undefined): Promise<Standing> {
-  return stand(sandbox, frames, waiter);
+export function prepareNext({ frames, sandbox }: Standing, waiter: Waiter | undefined, nextTurn: NextTurn): Promise<Standing> {
+  return stand(sandbox, frames, waiter, nextTurn);
 }
 
-async function stand(sandbox: OneShot, frames: Frames, waiter: Waiter | undefined): Promise<Standing> {
+async function stand(sandbox: OneShot, frames: Frames, waiter: Waiter | undefined, nextTurn: NextTurn): Promise<Standing> {
   const { channel } = sandbox;
   const timer = setTimeout(() => sandbox.kill(), startLimitMs);
-  const expect = async (type: string): Promise<void> => {
+  const expect = async (type: string, payload = ''): Promise<void> => {
     const { value } = await frames.next();
-    if (value?.type === type) return;
+    if (value?.type === type && value.payload.toString('latin1') === payload) return;
     sandbox.kill();
     const said = value?.type === '!' ? value.payload.subarray(4).toString('utf8') : (await sandbox.gone()).said;
     throw new BoxError('sandbox_failed', `A sandbox could not be made ready ahead of its job: ${said || 'it ended'}`);
   };
   try {
+    const turn = await nextTurn();
+    await expect('R', turn);
     if (waiter && 'argv' in waiter) channel.write(prepareFrame(waiter.argv, waiter.env, '/sandbox'));
-    await expect('R');
     if (waiter) await expect('W');
     return { sandbox, frames, waits: waiter !== undefined };
   } finally {
@@ -173,7 +177,9 @@ async function follow(
         if (end !== 'exited') break;
         after(collectLimitMs, killAll);
       } else if (frame.type === '!') {
-        complaint = frame.payload.toString('utf8');
+        complaint = frame.payload.subarray(4).toString('utf8');
+        // One that stood ready and lost its program meanwhile: nothing of the job has run.
+        if (state.waits && logBytes === 0 && !exit) throw new LostBeforeStart('sandbox_failed', `The sandbox broke: ${complaint}`);
         throw new ProtocolViolation(complaint);
       } else if (!exit) throw new ProtocolViolation('files before the end of the program');
       else if (await collector.take(frame)) break;
