@@ -177,6 +177,81 @@ sys.path_hooks.append(Attached(b"sys "))
       expect(full).toMatchObject({ status: 'failed', error: { code: 'memory_exceeded' } });
     });
 
+    it('what is left to do at the end is done', async () => {
+      const text = `
+import atexit, json, logging, os, sys, tempfile, weakref
+
+def late():
+    try:
+        yield 1
+    finally:
+        os.write(1, b"generator ")
+
+class Thing:
+    pass
+
+class Untracked:
+    __slots__ = ()
+    def __del__(self):
+        os.write(1, b"untracked ")
+
+which = json.loads(os.environ["SANDBOX_INPUT"])
+if which == "generator":
+    kept = late(); next(kept)
+elif which == "weakref":
+    thing = Thing(); kept = weakref.ref(thing, lambda _: os.write(1, b"callback "))
+elif which == "finalize":
+    thing = Thing(); weakref.finalize(thing, os.write, 1, b"finalize ")
+elif which == "atexit":
+    atexit.register(os.write, 1, b"first "); atexit.register(os.write, 1, b"second ")
+elif which == "logging":
+    logging.basicConfig(filename=os.environ["SANDBOX_FILES_DIR"] + "log.txt"); logging.error("said")
+elif which == "untracked":
+    kept = Untracked()
+elif which == "buffered":
+    kept = open(os.environ["SANDBOX_FILES_DIR"] + "kept.txt", "w"); kept.write("kept")
+elif which == "folder":
+    kept = tempfile.TemporaryDirectory(); os.symlink(kept.name, os.environ["SANDBOX_FILES_DIR"] + "link")
+elif which == "exit":
+    sys.exit(0)
+elif which == "child" and os.fork():
+    os.wait(); print("parent")
+`;
+      await skill('left', 'python', 'main.py', text);
+      const shape = ({ status, exit_code, logs, files_list }: Awaited<ReturnType<typeof box.run>>) => ({
+        status,
+        exit_code,
+        logs,
+        files_list,
+      });
+      const cases = [
+        'nothing',
+        'generator',
+        'weakref',
+        'finalize',
+        'atexit',
+        'logging',
+        'untracked',
+        'buffered',
+        'folder',
+        'exit',
+        'child',
+      ];
+      const cold = [];
+      // A variable that takes the cold path.
+      for (const input of cases) cold.push(shape(await box.run('left', { input, env: { PYTHONVERBOSE: '' } })));
+      expect(cold.map(({ logs }) => logs.trim())).toEqual([
+          ...['', 'generator', '', 'finalize', 'second first', '', 'untracked', ''],
+          ...['[skillbox] artifact link skipped: symbolic link', '', 'parent'],
+        ]);
+      await bothWays('left', { input: 'nothing' });
+      for (const [index, input] of cases.entries()) {
+        let record = await box.run('left', { input });
+        while (!record.warm) record = await box.run('left', { input });
+        expect(shape(record), input).toEqual(cold[index]);
+      }
+    });
+
     it('what a run draws, counts and measures is its own', async () => {
       const text = `
 import ctypes, json, os, random, secrets, tempfile, threading, time, uuid

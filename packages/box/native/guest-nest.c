@@ -18,6 +18,10 @@
 #define _GNU_SOURCE
 #include "guest.h"
 
+#if __has_include(<execinfo.h>)
+#include <dlfcn.h>
+#include <execinfo.h>
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -252,6 +256,21 @@ void open_nest(void) {
   clone_runs();
   serve_nested((struct waiting){0, -1, -1, -1}, turn);
 }
+
+#if __has_include(<execinfo.h>)
+/* Whether the interpreter ends because somebody asked it to end with a code, which only it knows. */
+__attribute__((visibility("default"))) int has_exit_code(void);
+int has_exit_code(void) {
+  void *callers[128];
+  int count = backtrace(callers, 128);
+  if (count == 128) return 1;
+  for (int i = 0; i < count; i++) {
+    Dl_info info;
+    if (dladdr(callers[i], &info) && info.dli_sname && !strcmp(info.dli_sname, "Py_Exit")) return 1;
+  }
+  return 0;
+}
+#endif
 
 /* Called by an interpreter that has started. Returns in the program of a run, once for each: descriptor 3 is its line. */
 __attribute__((visibility("default"))) void nest_next(void);
