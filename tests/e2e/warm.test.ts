@@ -241,9 +241,9 @@ elif which == "child" and os.fork():
       // A variable that takes the cold path.
       for (const input of cases) cold.push(shape(await box.run('left', { input, env: { PYTHONVERBOSE: '' } })));
       expect(cold.map(({ logs }) => logs.trim())).toEqual([
-          ...['', 'generator', '', 'finalize', 'second first', '', 'untracked', ''],
-          ...['[skillbox] artifact link skipped: symbolic link', '', 'parent'],
-        ]);
+        ...['', 'generator', '', 'finalize', 'second first', '', 'untracked', ''],
+        ...['[skillbox] artifact link skipped: symbolic link', '', 'parent'],
+      ]);
       await bothWays('left', { input: 'nothing' });
       for (const [index, input] of cases.entries()) {
         let record = await box.run('left', { input });

@@ -18,8 +18,8 @@ import {
 } from '@skillbox/protocol';
 import { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
+import { describeExecution } from '../executions/description.ts';
 import { artifactsLink } from '../executions/links.ts';
-import { describeExecution } from '../executions/records.ts';
 import { sumOf } from '../executions/stopwatch.ts';
 import type { ExecutionRow } from '../store/tables.ts';
 import { type CommandContext, command, Reply, type StreamEvent } from './command.ts';

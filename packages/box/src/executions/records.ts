@@ -1,6 +1,6 @@
 /** Executions in the database: one row from acceptance to its end, and the end is written exactly once. */
 
-import { type Artifact, BoxError, type Execution, type ExecutionStatus, type ExecutionSummary, type Page } from '@skillbox/protocol';
+import { type Artifact, BoxError, type ExecutionStatus, type ExecutionSummary, type Page } from '@skillbox/protocol';
 import type { Caller } from '../access/caller.ts';
 import { addUsage, usageStatement } from '../access/tenants.ts';
 import type { Events } from '../events/events.ts';
@@ -9,6 +9,7 @@ import { decodeCursor, encodeCursor } from '../store/cursor.ts';
 import type { Database, Step } from '../store/database.ts';
 import { statement } from '../store/statement.ts';
 import type { ExecutionRow } from '../store/tables.ts';
+import { summarizeExecution, summaryColumns, type Written } from './description.ts';
 import { type LogEntry, logText } from './live-log.ts';
 import type { ExecutionError, Outcome } from './outcome.ts';
 import type { Stopwatch } from './stopwatch.ts';
@@ -33,13 +34,6 @@ export interface Finish extends Outcome {
   readonly warm: boolean | null;
   /** Absent when the process that ran it is gone. */
   readonly watch?: Stopwatch;
-}
-
-/** An end as it was written: what reading it again would give. */
-export interface Written {
-  readonly row: ExecutionRow;
-  readonly files: readonly Artifact[];
-  readonly log: readonly LogEntry[];
 }
 
 export interface Records {
@@ -238,7 +232,10 @@ export function createRecords(database: Database, blobs: Blobs, events: Events):
       const rows = await query.execute();
       const items = rows.slice(0, limit);
       const last = items.at(-1);
-      return { items: items.map(summary), next_cursor: rows.length > limit && last ? encodeCursor(last.created_at, last.id) : null };
+      return {
+        items: items.map(summarizeExecution),
+        next_cursor: rows.length > limit && last ? encodeCursor(last.created_at, last.id) : null,
+      };
     },
 
     async remove(row, actor) {
@@ -316,18 +313,6 @@ export function bareFinish(status: ExecutionStatus, error: ExecutionError, log: 
   };
 }
 
-/** The record as callers see it. */
-export function describeExecution({ row, files, log }: Written, filesUrl: (id: string) => string): Execution {
-  return {
-    ...summary(row),
-    input: JSON.parse(row.input),
-    output: row.output === null ? null : JSON.parse(row.output),
-    logs: logText(log),
-    files_list: [...files],
-    files_url: files.length > 0 ? filesUrl(row.id) : null,
-  };
-}
-
 function actorOf(text: string): Caller['actor'] {
   const [kind = 'atm', id = ''] = text.split(':');
   return { kind: kind as Caller['actor']['kind'], id };
@@ -352,51 +337,4 @@ const endColumns = [
   'finished_at',
 ] as const;
 
-const summaryColumns = [
-  'id',
-  'tenant',
-  'skill_name',
-  'skill_version',
-  'status',
-  'error',
-  'exit_code',
-  'signal',
-  'queued_ms',
-  'duration_ms',
-  'peak_memory_bytes',
-  'cpu_ms',
-  'timings',
-  'warm',
-  'provider',
-  'host',
-  'created_at',
-  'started_at',
-  'finished_at',
-] as const;
-
 const columns = [...new Set([...summaryColumns, ...endColumns, 'input', 'cancel_requested', 'actor'] as const)];
-
-function summary(row: Pick<ExecutionRow, (typeof summaryColumns)[number]>): ExecutionSummary {
-  const { id, tenant, status, error, ...rest } = row;
-  return {
-    execution_id: id,
-    skill_name: rest.skill_name,
-    skill_version: rest.skill_version,
-    tenant_id: tenant,
-    status: status as ExecutionStatus,
-    error: error === null ? null : (JSON.parse(error) as ExecutionSummary['error']),
-    exit_code: rest.exit_code,
-    signal: rest.signal,
-    queued_ms: rest.queued_ms,
-    duration_ms: rest.duration_ms,
-    timings: rest.timings === null ? null : (JSON.parse(rest.timings) as ExecutionSummary['timings']),
-    warm: rest.warm === null ? null : rest.warm === 1,
-    peak_memory_bytes: rest.peak_memory_bytes,
-    cpu_ms: rest.cpu_ms,
-    provider: rest.provider,
-    host: rest.host,
-    created_at: rest.created_at,
-    started_at: rest.started_at,
-    finished_at: rest.finished_at,
-  };
-}

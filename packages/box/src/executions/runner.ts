@@ -13,10 +13,11 @@ import type { Dependencies } from '../skills/dependencies/dependencies.ts';
 import type { Blobs } from '../store/blobs.ts';
 import type { ExecutionRow } from '../store/tables.ts';
 import { formatSize } from '../units.ts';
+import type { Written } from './description.ts';
 import { createLiveLog, type LiveLog } from './live-log.ts';
 import { outcomeOf } from './outcome.ts';
 import { type Plan, sandboxEnv, sandboxInputs } from './plan.ts';
-import { bareFinish, type Finish, type Records, type Written } from './records.ts';
+import { bareFinish, type Finish, type Records } from './records.ts';
 import type { Stopwatch } from './stopwatch.ts';
 import { warmRecipe } from './warmth.ts';
 
