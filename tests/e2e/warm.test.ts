@@ -305,8 +305,8 @@ json.dump(["xmlrpc.client" in sys.modules, "absent" in sys.modules], open(os.env
       await box.push({
         'SKILL.md': '---\nname: ahead-node\nversion: 1.0.0\ndescription: Has a module.\nlang: node\npreload: [heavy]\n---\n',
         'main.js':
-          'const t = Date.now(); const { made } = require("heavy"); require("fs").writeFileSync(process.env.SANDBOX_OUTPUT, String(made < t))\n',
-        'node_modules/heavy/index.js': 'exports.made = Date.now() - 1; for (const end = Date.now() + 30; Date.now() < end; );\n',
+          'const t = Date.now(); const { made } = require("heavy"); require("fs").writeFileSync(process.env.SANDBOX_OUTPUT, String(made < t - 20))\n',
+        'node_modules/heavy/index.js': 'exports.made = Date.now(); for (const end = Date.now() + 30; Date.now() < end; );\n',
       });
       const { cold, served } = await bothWays('ahead-node');
       expect([cold.output, served.output]).toEqual([false, true]);

@@ -212,10 +212,15 @@ async function* exactly(content: Readable, length: number): AsyncGenerator<Buffe
 /** An upload that breaks off must not become a file; one that the sandbox refuses leaves its connection to carry the answer. */
 async function writeWhole(body: Readable, write: (content: Readable) => Promise<FileEntry>): Promise<FileEntry> {
   try {
-    return await write(Readable.from(body.iterator({ destroyOnReturn: false }), { objectMode: false }));
+    return await write(Readable.from(chunksOf(body), { objectMode: false }));
   } catch (cause) {
     throw body.errored ? new BoxError('bad_request', 'The body ended before it was whole.', { cause }) : cause;
   }
+}
+
+/** A stream over an iterator throws into it when it is left early, which would end the body; a loop in between only stops. */
+async function* chunksOf(body: Readable): AsyncGenerator<Buffer> {
+  for await (const chunk of body.iterator({ destroyOnReturn: false })) yield chunk as Buffer;
 }
 
 async function* watched(events: AsyncIterable<WatchEvent>, over: () => void): AsyncGenerator<StreamEvent> {
