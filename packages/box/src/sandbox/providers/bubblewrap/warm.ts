@@ -77,6 +77,7 @@ const sweepEveryMs = 5000;
 const fillAfterMs = 5;
 /** Starting a process holds up the server for milliseconds: it waits for a moment without runs, but not for ever. */
 const patienceMs = 50;
+const longPatienceMs = 500;
 const firstGapMs = 10_000;
 const longestRestMs = 60_000;
 /** Then its place is taken by one with another memory layout and another seed for hashes. */
@@ -93,7 +94,7 @@ const isSlow = ({ makeMs }: { readonly makeMs: number }): boolean => makeMs > sl
 
 export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, running, onTrouble }: WarmOptions): WarmPools<T> {
   const cores = availableParallelism();
-  const mostPerPool = Math.max(8, cores * 2);
+  const mostPerPool = Math.max(4, cores * 2);
   const mostMaking = Math.max(2, cores);
   const pools = new Map<string, Pool<T>>();
   const entries = new Map<T, Entry<T>>();
@@ -123,7 +124,9 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
   };
 
   const gapOf = (pool: Pool<T>): number => Math.max(pool.gapMs, Date.now() - pool.lastUse);
-  const wantsCopies = (pool: Pool<T>): boolean => pool.canCopy && (copies === 'auto' ? gapOf(pool) < sustainedGapMs : copies === 'always');
+  /** By itself, or as a part of what keeps every core busy. */
+  const isSustained = (pool: Pool<T>): boolean => gapOf(pool) < (running() >= cores ? looseGapMs : sustainedGapMs);
+  const wantsCopies = (pool: Pool<T>): boolean => pool.canCopy && (copies === 'auto' ? isSustained(pool) : copies === 'always');
   /** Enough for what comes while one serves and is renewed, and one more. */
   const wanted = (pool: Pool<T>): number => Math.min(mostPerPool, 1 + Math.ceil((pool.cycleMs * 1.5) / gapOf(pool)));
   const lackOf = (pool: Pool<T>): number => {
@@ -210,7 +213,8 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
       while (!closed && making < mostMaking) {
         const pool = neediest();
         if (!pool) return;
-        if (running() > 0 && performance.now() - since < patienceMs) {
+        // While others run, the first of a pool comes soon and one more in time: it costs what several runs do.
+        if (running() > 0 && performance.now() - since < (pool.all.size === 0 ? patienceMs : longPatienceMs)) {
           filling = setTimeout(later, fillAfterMs);
           return;
         }
