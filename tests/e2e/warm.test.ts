@@ -157,6 +157,13 @@ sys.path_hooks.append(Attached(b"sys "))
       ['a thrown error', 'node', 'main.js', 'setTimeout(() => { throw new Error("late"); }, 1);\n'],
       ['an exit code', 'node', 'main.js', 'process.exitCode = 9;\n'],
       ['a syntax error', 'node', 'main.js', 'let a = ;\n'],
+      [
+        'listeners and late output',
+        'node',
+        'main.js',
+        'process.on("exit", (code) => { console.log("exit", code); process.exitCode = 4; });\nprocess.on("beforeExit", () => console.log("before"));\n',
+      ],
+      ['a rejection', 'node', 'main.js', 'Promise.reject(new Error("nobody"));\n'],
       ['an exit code', 'bash', 'main.sh', 'echo x; exit 5\n'],
     ];
     it.each(endings.map((ending, index) => [...ending, `end-${index}`] as const))('%s of %s', async (_what, lang, file, text, name) => {

@@ -6,6 +6,22 @@ const line = 3;
 // Made on first use otherwise, which costs milliseconds.
 void process.stdout;
 void process.stderr;
+/*
+ * Taking the engine apart takes longer than most jobs. So once every listener has heard that the process ends by itself and in order,
+ * it ends as with process.exit(). With a code, or after an exception, which is still to be shown, it ends as ever.
+ */
+const { emit } = require('node:events').prototype;
+const end = process.reallyExit.bind(process, 0);
+Object.defineProperty(Object.getPrototypeOf(process), 'emit', {
+  configurable: true,
+  writable: true,
+  value: function emitThenEnd(name, ...rest) {
+    const heard = Reflect.apply(emit, this, [name, ...rest]);
+    if (name === 'exit' && this === process && process._exiting && !rest[0] && !process.exitCode) end();
+    return heard;
+  },
+});
+
 // What the skill asks for is found as its own code finds it.
 const load = require('node:module').createRequire('/sandbox/scripts/');
 for (const name of (process.env.SKILLBOX_MODULES || '').split(',').filter(Boolean)) {
