@@ -28,7 +28,10 @@ export function renderPage(results: Results, template: string): string {
     targets: targetTable(results),
     dockerFlags: `\`${dockerFlags.join(' ')}\``,
   };
-  return template.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
+  const plots = drawPlots(results);
+  // A plot of what was not measured yet would be a broken link.
+  const shown = template.replace(/!\[[^\]]*\]\(benchmarks\/(\w+\.svg)\)\n\n?/g, (line, name: string) => (name in plots ? line : ''));
+  return shown.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
     const value = values[name];
     if (value === undefined) throw new Error(`page.md asks for ${name}, which there is not`);
     return value;
