@@ -1,12 +1,13 @@
 /** The host lets the box down: launchers are killed, bubblewrap is gone, the disk is full. Clear errors, no crash, and back to work. */
 
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Execution } from '@skillbox/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { probeSkill } from '../support/box.ts';
+import { fillDisk } from '../support/full-disk.ts';
 import { leftoversSettled } from '../support/leftovers.ts';
 import { newStateRoot, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
@@ -87,7 +88,7 @@ describe.skipIf(!isRoot)('a full disk', () => {
     );
     await delay(300);
     const ballast = join(stateRoot, 'ballast');
-    fill(ballast);
+    fillDisk(ballast);
     // It ended, but where should its record go? Who waits is told so, and the record follows when there is room.
     const refused = await speaking;
     expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', details: { execution_id: expect.any(String) } } });
@@ -131,19 +132,6 @@ function nameOf(pid: string): string {
   } catch {
     // It ended meanwhile.
     return '';
-  }
-}
-
-/** To the last block. */
-function fill(path: string): void {
-  mkdirSync(join(path, '..'), { recursive: true });
-  const { bavail, bsize } = statfsSync(join(path, '..'));
-  for (let bytes = bavail * bsize; bytes >= bsize; bytes = Math.floor(bytes / 2)) {
-    try {
-      writeFileSync(path, Buffer.alloc(bytes, 1), { flag: 'a' });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    }
   }
 }
 

@@ -10,6 +10,7 @@ import { WebSocket } from 'ws';
 import { groupParents, leftoversSettled, sandboxGroups } from '../support/leftovers.ts';
 import { postgresFolder, startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { newStateRoot, type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { events } from '../support/stream-events.ts';
 
 const leaseMs = 2000;
 const programs = postgresFolder();
@@ -147,29 +148,5 @@ describe.skipIf(!programs)('sandboxes on two hosts', () => {
     expect((await b.json<Sandbox>(`/v1/sandboxes/${id}`)).body).toMatchObject({ state: 'failed' });
   });
 });
-
-interface StreamEvent {
-  readonly id: string;
-  readonly event: string;
-  readonly data: { readonly text?: string; readonly error?: string; readonly exit_code?: number | null };
-}
-
-/** All until the end, or that many. */
-async function events(response: Response, count = Number.POSITIVE_INFINITY): Promise<StreamEvent[]> {
-  const found: StreamEvent[] = [];
-  let text = '';
-  for await (const chunk of response.body ?? []) {
-    text += Buffer.from(chunk).toString();
-    const blocks = text.split('\n\n');
-    text = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1];
-      const data = field('data');
-      if (data) found.push({ id: field('id') ?? '', event: field('event') ?? '', data: JSON.parse(data) as StreamEvent['data'] });
-    }
-    if (found.length >= count) break;
-  }
-  return found.slice(0, count);
-}
 
 const pricedTemplate = { price_per_hour: 3.6, ttl: { default: '10m' }, idle: { action: 'keep' } };

@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -11,8 +11,10 @@ import { CommandExitError, Sandbox as E2bSandbox } from 'e2b';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { e2bEnv } from '../e2e/e2b-box.ts';
+import { residentBytes } from '../support/memory.ts';
 import { postgresFolder, startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { newStateRoot, type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { events } from '../support/stream-events.ts';
 
 const mebi = 2 ** 20;
 const programs = postgresFolder();
@@ -277,34 +279,6 @@ describe.skipIf(!programs)('sandboxes on two hosts', () => {
     await a.request(`/v1/sandboxes/${id}`, { method: 'DELETE' });
   });
 });
-
-interface StreamEvent {
-  readonly id: string;
-  readonly event: string;
-  readonly data: { readonly text?: string; readonly error?: string; readonly exit_code?: number | null };
-}
-
-/** All until the end, or that many. */
-async function events(response: Response, count = Number.POSITIVE_INFINITY): Promise<StreamEvent[]> {
-  const found: StreamEvent[] = [];
-  let text = '';
-  for await (const chunk of response.body ?? []) {
-    text += Buffer.from(chunk).toString();
-    const blocks = text.split('\n\n');
-    text = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1];
-      const data = field('data');
-      if (data) found.push({ id: field('id') ?? '', event: field('event') ?? '', data: JSON.parse(data) as StreamEvent['data'] });
-    }
-    if (found.length >= count) break;
-  }
-  return found.slice(0, count);
-}
-
-function residentBytes(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
-}
 
 /** fetch would not let Host be set. */
 async function byName(server: ServerProcess, host: string, path: string, headers: Record<string, string>): Promise<string> {

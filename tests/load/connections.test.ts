@@ -11,8 +11,9 @@ import type { Execution } from '@skillbox/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { probeSkill } from '../support/box.ts';
 import { leftoversSettled } from '../support/leftovers.ts';
+import { residentBytes } from '../support/memory.ts';
 import { newStateRoot, type ServerProcess, startServerProcess } from '../support/server-process.ts';
-import { ask, percentile, residentBytes, slowness } from './crowds.ts';
+import { ask, percentile, slowness } from './crowds.ts';
 
 const standby = 2;
 const wantedListeners = 10_000;

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { probeSkill } from '../support/box.ts';
 import { leftoversSettled } from '../support/leftovers.ts';
+import { residentBytes } from '../support/memory.ts';
 import { newStateRoot, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { long } from './crowds.ts';
 
@@ -77,12 +78,12 @@ async function measure(): Promise<Measures> {
   for (let tries = 0; tries < 15; tries += 1) {
     server.signal('SIGUSR2');
     await delay(150);
-    const now = residentBytes();
+    const now = residentBytes(server.pid);
     if (tries > 2 && Math.abs(now - last) < 2 ** 20) break;
     last = now;
   }
   return {
-    bytes: residentBytes(),
+    bytes: residentBytes(server.pid),
     descriptors: readdirSync(`/proc/${server.pid}/fd`).length,
     processes: readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).length,
     folders: ['run', 'run/spool', 'sandboxes', 'sandboxes/skills', 'blobs/tmp'].flatMap((folder) =>
@@ -90,8 +91,6 @@ async function measure(): Promise<Measures> {
     ),
   };
 }
-
-const residentBytes = (): number => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) * 1024;
 
 /** Status of one quick run; by plain http, because fetch would cost more than the run. */
 function run(): Promise<string> {

@@ -9,8 +9,9 @@ import type { Execution } from '@skillbox/protocol';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { probeSkill } from '../support/box.ts';
 import { leftoversSettled } from '../support/leftovers.ts';
+import { residentBytes } from '../support/memory.ts';
 import { newStateRoot, type ServerProcess, startServerProcess } from '../support/server-process.ts';
-import { ask, crowd, type Found, long, percentile, residentBytes, seed, slowness } from './crowds.ts';
+import { ask, crowd, type Found, long, percentile, seed, slowness } from './crowds.ts';
 
 const floodMs = long ? 60_000 : 8000;
 const usualMs = long ? 5000 : 2500;

@@ -15,3 +15,7 @@ export function memoryOf(server: ServerProcess): { readonly bytes: number; reado
     .map((file) => Number(readFileSync(file, 'utf8')));
   return { bytes: charged.reduce((sum, bytes) => sum + bytes, own), groups: charged.length };
 }
+
+/** What of a process is in memory. */
+export const residentBytes = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;

@@ -1,10 +1,11 @@
 /** What can go wrong with a box, each as the real thing: processes are killed, disks fill up, mounts turn read-only, servers stop. */
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fillDisk } from '../../support/full-disk.ts';
 import { sandboxProcesses, uptime } from '../../support/leftovers.ts';
 import { kill, processesOf } from './processes.ts';
 import type { Host, World, WorldKind } from './world.ts';
@@ -68,7 +69,7 @@ export const faults: readonly Fault[] = [
     async strike(world, random) {
       const { stateRoot } = only(world);
       const ballast = join(stateRoot, 'ballast');
-      fill(ballast);
+      fillDisk(ballast);
       await within(random, 600, 1200);
       rmSync(ballast);
       return none;
@@ -254,18 +255,6 @@ async function processesGone(firstUid: number, killedAt: number): Promise<readon
     const left = sandboxProcesses(firstUid, killedAt);
     if (left.length === 0) return none;
     if (Date.now() > deadline) return left.map((line) => `outlived the server: ${line}`);
-  }
-}
-
-/** To the last block. */
-function fill(path: string): void {
-  const { bavail, bsize } = statfsSync(join(path, '..'));
-  for (let bytes = bavail * bsize; bytes >= bsize; bytes = Math.floor(bytes / 2)) {
-    try {
-      writeFileSync(path, Buffer.alloc(bytes, 1), { flag: 'a' });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    }
   }
 }
 

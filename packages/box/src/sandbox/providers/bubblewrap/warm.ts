@@ -174,27 +174,30 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
     pool.making += 1;
     making += 1;
     const started = performance.now();
+    let entry: Entry<T> | undefined;
     try {
       const asked = wantsCopies(pool);
       const sandbox = await pool.make(asked);
       if (asked && !sandbox.copies) pool.canCopy = false;
       pool.makeMs = pool.makeMs * 0.7 + (performance.now() - started) * 0.3;
       pool.failures = 0;
-      const entry: Entry<T> = { sandbox, pool, memoryBytes: 0, runs: 0, takenAt: 0 };
-      pool.all.add(entry);
-      entries.set(sandbox, entry);
-      weigh(entry);
+      const made: Entry<T> = { sandbox, pool, memoryBytes: 0, runs: 0, takenAt: 0 };
+      entry = made;
+      pool.all.add(made);
+      entries.set(sandbox, made);
+      weigh(made);
       // Killed from outside while it stood ready; one that serves is given back.
       void sandbox.ended.then(() => {
-        if (pool.ready.includes(entry)) letGo(entry);
+        if (pool.ready.includes(made)) letGo(made);
       });
       if (closed) {
-        letGo(entry);
+        letGo(made);
         return;
       }
-      offer(entry);
+      offer(made);
       makeRoom();
     } catch (error) {
+      if (entry) letGo(entry);
       pool.failures += 1;
       pool.restUntil = Date.now() + Math.min(longestRestMs, 500 * 2 ** pool.failures);
       if (!closed) onTrouble(`a sandbox could not be made ready ahead: ${(error as Error).message}`);
