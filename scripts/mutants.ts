@@ -38,6 +38,7 @@ const launch = edit('packages/box/native/launch.c');
 const guest = edit('packages/box/native/guest-once.c');
 const guestPrograms = edit('packages/box/native/guest-programs.c');
 const guestMain = edit('packages/box/native/guest.c');
+const guestFrames = edit('packages/box/native/guest-frames.c');
 const imageRuns = edit('packages/box/src/sandbox/providers/docker/image-runs.ts');
 const heldFolder = edit('packages/box/src/cli/held-folder.ts');
 const living = edit(`${provider}/living.ts`);
@@ -159,7 +160,7 @@ const namespaces: Mutant[] = [
     command("'--unshare-uts', ", ''),
     command("      '--hostname',\n      'sandbox',\n", ''),
   ),
-  mutant('cgroup namespace', 'namespaces', 'sees itself at the top of its cgroups', command("'--unshare-cgroup', ", '')),
+  mutant('cgroup namespace', 'namespaces', 'sees itself at the top of its cgroups', command(", '--unshare-cgroup'", '')),
   mutant(
     '--disable-userns (and the filter)',
     'namespace-escape',
@@ -316,8 +317,8 @@ const environment: Mutant[] = [
     'the environment of the program',
     'environment',
     'has only the variables of the contract and those of the caller',
-    guestMain(
-      'execve(argv[0], argv, env);',
+    guestFrames(
+      "if (strchr(argv[0], '/')) execve(argv[0], argv, env);",
       'static char *more[200]; int n = 0; while (env[n] && n < 190) { more[n] = env[n]; n++; } more[n] = "SKILLBOX_EXTRA=1"; execve(argv[0], argv, more);',
     ),
   ),
@@ -353,7 +354,7 @@ const descriptors: Mutant[] = [
     'descriptor-leak',
     'inherits no descriptor that leaked into the server',
     launch('  close_from(CHANNEL + 1);\n', '  if (0) close_from(CHANNEL + 1);\n'),
-    guestMain('  close_from(line < 0 ? 3 : 4);\n', ''),
+    guestFrames('  close_from(line < 0 ? 3 : 4);\n', ''),
   ),
   secondLine(
     'descriptors closed by the launcher only',
@@ -366,7 +367,7 @@ const descriptors: Mutant[] = [
     'channel closed for programs (twice)',
     'descriptor-leak',
     'has three open descriptors: nothing, and two pipes',
-    guestMain('  close_from(line < 0 ? 3 : 4);\n', ''),
+    guestFrames('  close_from(line < 0 ? 3 : 4);\n', ''),
     guestMain('  fcntl(CHANNEL, F_SETFD, FD_CLOEXEC);\n', ''),
   ),
   mutant(
@@ -548,7 +549,7 @@ const ends: Mutant[] = [
     'server-death',
     'dies with the server, also what has detached itself',
     ...immortal,
-    guest('if (fds[0].revents && !read_request()) _exit(0);', 'if (fds[0].revents && !read_request()) pause();'),
+    guest('if (fds[0].revents && read_requests() < 0) _exit(0);', 'if (fds[0].revents && read_requests() < 0) pause();'),
   ),
   secondLine(
     'dying with the server',
