@@ -165,6 +165,14 @@ sys.path_hooks.append(Attached(b"sys "))
       ],
       ['a rejection', 'node', 'main.js', 'Promise.reject(new Error("nobody"));\n'],
       ['an exit code', 'bash', 'main.sh', 'echo x; exit 5\n'],
+      [
+        'a thread that ends everything',
+        'python',
+        'main.py',
+        'import os, threading, time\nthreading.Thread(target=os._exit, args=(6,)).start()\ntime.sleep(9)\n',
+      ],
+      ['a child that would go on', 'bash', 'main.sh', '(sleep 60; echo never) & echo x; exit 8\n'],
+      ['a code beyond a byte', 'python', 'main.py', 'import os\nos._exit(0x1ff)\n'],
     ];
     it.each(endings.map((ending, index) => [...ending, `end-${index}`] as const))('%s of %s', async (_what, lang, file, text, name) => {
       await skill(name, lang, file, text);
@@ -172,6 +180,25 @@ sys.path_hooks.append(Attached(b"sys "))
       const shape = ({ status, error, exit_code, signal, logs }: typeof cold) => ({ status, error, exit_code, signal, logs });
       expect(shape(served)).toEqual(shape(cold));
       expect(shape(served).status).toBe(name === 'end-4' ? served.status : 'failed');
+    });
+
+    it('what it used is told, and what its children used', async () => {
+      const burn = 'import time\nwhile time.process_time() < 0.3: pass\nx = b"x" * (40 << 20)\n';
+      await skill('user', 'python', 'main.py', burn);
+      await skill(
+        'user-child',
+        'python',
+        'main.py',
+        `import subprocess, sys\nsubprocess.run([sys.executable, "-c", ${JSON.stringify(burn)}])\n`,
+      );
+      for (const name of ['user', 'user-child']) {
+        const { cold, served } = await bothWays(name);
+        for (const record of [cold, served]) {
+          expect(record.cpu_ms, name).toBeGreaterThanOrEqual(290);
+          expect(record.cpu_ms, name).toBeLessThan(900);
+          expect(record.peak_memory_bytes, name).toBeGreaterThan(40 << 20);
+        }
+      }
     });
 
     it('its time and its memory count from the job', async () => {

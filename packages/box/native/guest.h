@@ -31,6 +31,8 @@ void complain(int fd, uint32_t id, const char *format, ...);
 int read_frame(int fd, unsigned char *buffer, char *type, uint32_t *id, struct reader *r);
 
 void close_from(unsigned first);
+/* Ends this process. The first of a run in a nest has one thread, and does not call exit_group: that is told at `ends`, where it listens itself. */
+_Noreturn void leave(int code);
 /* In a new child: environment, folder, descriptors, then the program; does not return. */
 void become_program(char **argv, char **env, const char *cwd, int in, int out, int err);
 /* The same, with `line` as its descriptor 3. */
@@ -42,6 +44,8 @@ void serve_once(void);
 struct waiting { pid_t pid; int out, err, line; };
 void serve_nested(struct waiting program, const char *turn);
 #define NEXT_PLEASE 10
+/* In a nest: where the kernel tells that a process of the run is about to end; -1 where it does not. */
+extern int ends;
 /* Makes the pipes and the line of a program that is started ahead, and forks; 0 in the child, where `program` is its side. */
 pid_t fork_waiting(struct waiting *program);
 /* guest-nest.c: the parent of runs in namespaces of their own. Does not return. */

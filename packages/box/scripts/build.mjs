@@ -9,6 +9,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const native = process.argv.includes('--native');
+const loaded = { 'nest.so': ['guest-frames.c', 'guest-once.c', 'guest-nest.c'], 'end.node': ['node-end.c'] };
 const strict = ['-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
 
 // What npm installs stays outside, but for what every call of the CLI needs: one small file each instead of two hundred.
@@ -91,18 +92,20 @@ function compileNative() {
     execFileSync(compiler, [...flags, '-o', `${made}.${process.pid}`, ...sourcesOf(name)], { stdio: 'inherit' });
     renameSync(`${made}.${process.pid}`, made);
   }
-  compileNest();
+  compileLoaded();
 }
 
-/** Loaded into the interpreters of the host, so that it is linked against their library of C. */
-function compileNest() {
+/** Loaded into the interpreters of the host, so that they are linked against their library of C. */
+function compileLoaded() {
   const compiler = ['cc', 'gcc'].find(available);
   if (!compiler) throw new Error('No C compiler found. Install one: sudo apt-get install -y gcc libc6-dev');
-  const made = join(dist, 'native', 'warm', 'nest.so');
   const flags = ['-O2', '-shared', '-fPIC', '-fvisibility=hidden', ...strict];
-  const sources = ['guest-frames.c', 'guest-once.c', 'guest-nest.c'].map((name) => join(root, 'native', name));
-  execFileSync(compiler, [...flags, '-o', `${made}.${process.pid}`, ...sources], { stdio: 'inherit' });
-  renameSync(`${made}.${process.pid}`, made);
+  for (const [name, parts] of Object.entries(loaded)) {
+    const made = join(dist, 'native', 'warm', name);
+    const sources = parts.map((part) => join(root, 'native', part));
+    execFileSync(compiler, [...flags, '-o', `${made}.${process.pid}`, ...sources], { stdio: 'inherit' });
+    renameSync(`${made}.${process.pid}`, made);
+  }
 }
 
 /** launch.c; guest.c and its parts. */
@@ -115,7 +118,7 @@ function sourcesOf(name) {
 
 function stale() {
   const sources = readdirSync(join(root, 'native')).map((file) => statSync(join(root, 'native', file)).mtimeMs);
-  return ['launch', 'guest', 'warm/nest.so'].some((name) => {
+  return ['launch', 'guest', ...Object.keys(loaded).map((name) => `warm/${name}`)].some((name) => {
     const made = join(dist, 'native', name);
     return !existsSync(made) || statSync(made).mtimeMs < Math.max(...sources);
   });

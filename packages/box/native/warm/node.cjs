@@ -8,10 +8,21 @@ void process.stdout;
 void process.stderr;
 /*
  * Taking the engine apart takes longer than most jobs. So once every listener has heard that the process ends by itself and in order,
- * it ends as with process.exit(). With a code, or after an exception, which is still to be shown, it ends as ever.
+ * it ends at once; with a foreign library, which may have something to do then, as with process.exit(). With a code, or after an
+ * exception, which is still to be shown, it ends as ever.
  */
 const { emit } = require('node:events').prototype;
-const end = process.reallyExit.bind(process, 0);
+const { _cache: cache } = require('node:module');
+const endInOrder = process.reallyExit.bind(process, 0);
+let endAtOnce = endInOrder;
+try {
+  const library = { exports: {} };
+  process.dlopen(library, `${__dirname}/end.node`);
+  endAtOnce = library.exports;
+} catch {
+  // A Node that cannot load it: its end takes a little longer.
+}
+const end = () => (Object.keys(cache).some((file) => file.endsWith('.node')) ? endInOrder() : endAtOnce());
 Object.defineProperty(Object.getPrototypeOf(process), 'emit', {
   configurable: true,
   writable: true,

@@ -4,6 +4,7 @@
  */
 
 import { availableParallelism } from 'node:os';
+import { createFilling, type Filled, isResting, unfilled } from './filling.ts';
 
 /** One that stands ready; whoever takes it disposes of it, or puts it back. */
 export interface Ready {
@@ -43,7 +44,7 @@ export interface Stock<T extends Ready> {
   close(): Promise<void>;
 }
 
-interface Pool<T> {
+interface Pool<T> extends Filled {
   readonly ready: { readonly thing: T; readonly memoryBytes: number }[];
   make: () => Promise<T>;
   lastUse: number;
@@ -51,39 +52,26 @@ interface Pool<T> {
   recent: number;
   /** Memory of the last that was made. */
   sizeBytes: number;
-  making: number;
-  /** Not before then, after one could not be made. */
-  restUntil: number;
-  failures: number;
 }
 
 const mostPerPool = 32;
 const recentHalfMs = 10_000;
 const sweepEveryMs = 5000;
-const busyPauseMs = 5;
+const firstMs = 5;
 /** From a create to the end of the first command, usually: starting a process would hold it up by milliseconds. */
 const quietMs = 20;
 /** The same while there are enough for a while. */
 const leisureMs = 100;
 /** It waits for a moment without other work, but not for ever. */
 const patienceMs = 50;
-const longestRestMs = 60_000;
 
 export function createStock<T extends Ready>({ budgetBytes, idleMs, busy, onTrouble }: StockOptions): Stock<T> {
   const cores = availableParallelism();
   const pools = new Map<string, Pool<T>>();
-  const departures = new Set<Promise<unknown>>();
-  const arrivals = new Set<Promise<unknown>>();
-  let making = 0;
   let served = 0;
   let missed = 0;
   let closed = false;
-  let filling: NodeJS.Timeout | undefined;
 
-  const track = (set: Set<Promise<unknown>>, work: Promise<unknown>): void => {
-    set.add(work);
-    void work.finally(() => set.delete(work));
-  };
   const sum = (of: (pool: Pool<T>) => number): number => [...pools.values()].reduce((total, pool) => total + of(pool), 0);
 
   /** As many as were taken of late, and one more. */
@@ -97,12 +85,11 @@ export function createStock<T extends Ready>({ budgetBytes, idleMs, busy, onTrou
 
   /** The pool that lacks most, of those that may be filled now. */
   const neediest = (): Pool<T> | undefined => {
-    const now = Date.now();
     let best: Pool<T> | undefined;
     let most = 0;
     for (const pool of pools.values()) {
       const lack = wanted(pool) - pool.ready.length - pool.making;
-      if (lack > most && now >= pool.restUntil && hasRoom(pool)) {
+      if (lack > most && !isResting(pool) && hasRoom(pool)) {
         best = pool;
         most = lack;
       }
@@ -112,7 +99,7 @@ export function createStock<T extends Ready>({ budgetBytes, idleMs, busy, onTrou
 
   const drop = (pool: Pool<T>): void => {
     const gone = pool.ready.shift();
-    if (gone) track(departures, gone.thing.dispose());
+    if (gone) filling.track(gone.thing.dispose());
   };
 
   /** Those of the pool that was used longest ago go first. */
@@ -131,51 +118,26 @@ export function createStock<T extends Ready>({ budgetBytes, idleMs, busy, onTrou
       if (index < 0) return;
       // Killed from outside while it stood ready.
       pool.ready.splice(index, 1);
-      track(departures, thing.dispose());
-      fill();
+      filling.track(thing.dispose());
+      filling.soon();
     });
   };
 
-  const makeOne = async (pool: Pool<T>): Promise<void> => {
-    pool.making += 1;
-    making += 1;
-    try {
+  const filling = createFilling<Pool<T>>({
+    mostMaking: Math.max(1, Math.floor(cores / 2)),
+    next: neediest,
+    // Whoever works now comes first: one made ahead takes a core for longer than it saves.
+    mustWait: (_, waitedMs) => busy() >= cores || (busy() > 0 && waitedMs < patienceMs),
+    async make(pool) {
       const thing = await pool.make();
-      pool.failures = 0;
-      if (closed) track(departures, thing.dispose());
+      if (closed) await thing.dispose();
       else stand(pool, thing);
-    } catch (error) {
-      pool.failures += 1;
-      pool.restUntil = Date.now() + Math.min(longestRestMs, 500 * 2 ** pool.failures);
-      onTrouble(`a sandbox could not be made ready ahead: ${(error as Error).message}`);
-    } finally {
-      pool.making -= 1;
-      making -= 1;
-      fill();
-    }
-  };
-
-  const fill = (pauseMs = busyPauseMs): void => {
-    if (closed || filling) return;
-    const since = performance.now();
-    const later = (): void => {
-      filling = undefined;
-      while (!closed && making < Math.max(1, Math.floor(cores / 2))) {
-        const pool = neediest();
-        if (!pool) return;
-        // Whoever works now comes first: one made ahead takes a core for longer than it saves.
-        if (busy() >= cores || (busy() > 0 && performance.now() - since < patienceMs)) {
-          filling = setTimeout(later, busyPauseMs);
-          return;
-        }
-        track(arrivals, makeOne(pool));
-      }
-    };
-    filling = setTimeout(later, pauseMs);
-  };
+    },
+    onTrouble,
+  });
 
   const pauseFor = (pool: Pool<T>): number => {
-    if (pool.ready.length === 0) return busyPauseMs;
+    if (pool.ready.length === 0) return firstMs;
     return pool.ready.length * 2 > wanted(pool) ? leisureMs : quietMs;
   };
 
@@ -188,14 +150,14 @@ export function createStock<T extends Ready>({ budgetBytes, idleMs, busy, onTrou
       if (isIdle && pool.making === 0) pools.delete(key);
     }
     makeRoom();
-    fill();
+    filling.soon();
   }, sweepEveryMs);
   sweep.unref();
 
   const noteUse = (key: string, make: () => Promise<T>): Pool<T> => {
     const now = Date.now();
     const known = pools.get(key);
-    const pool = known ?? { ready: [], make, lastUse: now, recent: 0, sizeBytes: 0, making: 0, restUntil: 0, failures: 0 };
+    const pool = known ?? { ready: [], make, lastUse: now, recent: 0, sizeBytes: 0, ...unfilled() };
     if (!known) pools.set(key, pool);
     pool.recent = recentUses(pool, now) + 1;
     pool.make = make;
@@ -211,16 +173,14 @@ export function createStock<T extends Ready>({ budgetBytes, idleMs, busy, onTrou
       if (entry) served += 1;
       else missed += 1;
       // Begun anew with each: while they come one after the other and enough are left, none of them is held up.
-      clearTimeout(filling);
-      filling = undefined;
-      fill(pauseFor(pool));
+      filling.in(pauseFor(pool));
       return entry?.thing;
     },
     putBack(key, thing) {
       const pool = pools.get(key);
       served -= 1;
       if (pool && !closed) stand(pool, thing);
-      else track(departures, thing.dispose());
+      else filling.track(thing.dispose());
     },
     get state() {
       return {
@@ -232,10 +192,8 @@ export function createStock<T extends Ready>({ budgetBytes, idleMs, busy, onTrou
     async close() {
       closed = true;
       clearInterval(sweep);
-      clearTimeout(filling);
-      await Promise.all(arrivals);
       for (const pool of pools.values()) while (pool.ready.length > 0) drop(pool);
-      await Promise.all(departures);
+      await filling.close();
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 
 import { availableParallelism } from 'node:os';
+import { createFilling, type Filled, isResting, unfilled } from '../../filling.ts';
 import type { WarmState } from '../../provider.ts';
 
 /** A sandbox that is ready for a run; whoever takes it gives it back. */
@@ -51,7 +52,7 @@ interface Entry<T> {
   takenAt: number;
 }
 
-interface Pool<T> {
+interface Pool<T> extends Filled {
   make: Make<T>;
   /** Ready, serving or being renewed. */
   readonly all: Set<Entry<T>>;
@@ -65,21 +66,15 @@ interface Pool<T> {
   makeMs: number;
   /** Smoothed time from a use until it is ready again. */
   cycleMs: number;
-  making: number;
   /** Until one that was to be made of copies was not: not every language and host allows it. */
   canCopy: boolean;
-  /** Not before then, after one could not be made. */
-  restUntil: number;
-  failures: number;
 }
 
 const sweepEveryMs = 5000;
-const fillAfterMs = 5;
 /** Starting a process holds up the server for milliseconds: it waits for a moment without runs, but not for ever. */
 const patienceMs = 50;
 const longPatienceMs = 500;
 const firstGapMs = 10_000;
-const longestRestMs = 60_000;
 /** Then its place is taken by one with another memory layout and another seed for hashes. */
 const mostRuns = 500;
 /** Runs that follow each other closer than this are a sustained load. */
@@ -98,20 +93,11 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
   const mostMaking = Math.max(2, cores);
   const pools = new Map<string, Pool<T>>();
   const entries = new Map<T, Entry<T>>();
-  const departures = new Set<Promise<unknown>>();
-  const arrivals = new Set<Promise<unknown>>();
   let memoryBytes = 0;
-  let making = 0;
   let served = 0;
   let missed = 0;
   let copied = 0;
   let closed = false;
-  let filling: NodeJS.Timeout | undefined;
-
-  const track = (set: Set<Promise<unknown>>, work: Promise<unknown>): void => {
-    set.add(work);
-    void work.finally(() => set.delete(work));
-  };
 
   const letGo = (entry: Entry<T>): void => {
     const { pool, sandbox } = entry;
@@ -120,7 +106,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
     if (index >= 0) pool.ready.splice(index, 1);
     entries.delete(sandbox);
     memoryBytes -= entry.memoryBytes;
-    track(departures, sandbox.dispose());
+    filling.track(sandbox.dispose());
   };
 
   const gapOf = (pool: Pool<T>): number => Math.max(pool.gapMs, Date.now() - pool.lastUse);
@@ -137,12 +123,11 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
 
   /** The pool that lacks most, of those that may be filled now. */
   const neediest = (): Pool<T> | undefined => {
-    const now = Date.now();
     let best: Pool<T> | undefined;
     let most = 0;
     for (const pool of pools.values()) {
       const lack = lackOf(pool);
-      if (lack > most && now >= pool.restUntil && pool.making === 0 && (!isSlow(pool) || making < mostMaking - 1)) {
+      if (lack > most && !isResting(pool) && pool.making === 0 && (!isSlow(pool) || filling.making < mostMaking - 1)) {
         best = pool;
         most = lack;
       }
@@ -171,61 +156,37 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
   };
 
   const makeOne = async (pool: Pool<T>): Promise<void> => {
-    pool.making += 1;
-    making += 1;
     const started = performance.now();
-    let entry: Entry<T> | undefined;
+    const asked = wantsCopies(pool);
+    const sandbox = await pool.make(asked);
+    if (asked && !sandbox.copies) pool.canCopy = false;
+    pool.makeMs = pool.makeMs * 0.7 + (performance.now() - started) * 0.3;
+    const entry: Entry<T> = { sandbox, pool, memoryBytes: 0, runs: 0, takenAt: 0 };
+    pool.all.add(entry);
+    entries.set(sandbox, entry);
     try {
-      const asked = wantsCopies(pool);
-      const sandbox = await pool.make(asked);
-      if (asked && !sandbox.copies) pool.canCopy = false;
-      pool.makeMs = pool.makeMs * 0.7 + (performance.now() - started) * 0.3;
-      pool.failures = 0;
-      const made: Entry<T> = { sandbox, pool, memoryBytes: 0, runs: 0, takenAt: 0 };
-      entry = made;
-      pool.all.add(made);
-      entries.set(sandbox, made);
-      weigh(made);
-      // Killed from outside while it stood ready; one that serves is given back.
-      void sandbox.ended.then(() => {
-        if (pool.ready.includes(made)) letGo(made);
-      });
-      if (closed) {
-        letGo(made);
-        return;
-      }
-      offer(made);
-      makeRoom();
+      weigh(entry);
     } catch (error) {
-      if (entry) letGo(entry);
-      pool.failures += 1;
-      pool.restUntil = Date.now() + Math.min(longestRestMs, 500 * 2 ** pool.failures);
-      if (!closed) onTrouble(`a sandbox could not be made ready ahead: ${(error as Error).message}`);
-    } finally {
-      pool.making -= 1;
-      making -= 1;
-      fill();
+      letGo(entry);
+      throw error;
     }
+    // Killed from outside while it stood ready; one that serves is given back.
+    void sandbox.ended.then(() => {
+      if (pool.ready.includes(entry)) letGo(entry);
+    });
+    if (closed) letGo(entry);
+    else offer(entry);
+    makeRoom();
   };
 
-  const fill = (): void => {
-    if (closed || filling) return;
-    const since = performance.now();
-    const later = (): void => {
-      filling = undefined;
-      while (!closed && making < mostMaking) {
-        const pool = neediest();
-        if (!pool) return;
-        // While others run, the first of a pool comes soon and one more in time: it costs what several runs do.
-        if (running() > 0 && performance.now() - since < (pool.all.size === 0 ? patienceMs : longPatienceMs)) {
-          filling = setTimeout(later, fillAfterMs);
-          return;
-        }
-        track(arrivals, makeOne(pool));
-      }
-    };
-    filling = setTimeout(later, fillAfterMs);
-  };
+  const filling = createFilling<Pool<T>>({
+    mostMaking,
+    next: neediest,
+    // While others run, the first of a pool comes soon and one more in time: it costs what several runs do.
+    mustWait: ({ all }, waitedMs) => running() > 0 && waitedMs < (all.size === 0 ? patienceMs : longPatienceMs),
+    make: makeOne,
+    onTrouble,
+  });
 
   const renew = async (entry: Entry<T>): Promise<void> => {
     const { pool } = entry;
@@ -240,7 +201,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
       letGo(entry);
       if (!closed) onTrouble(`a sandbox could not be made ready again: ${(error as Error).message}`);
     }
-    fill();
+    filling.soon();
   };
 
   const hasOutlived = ({ pool, runs, sandbox }: Entry<T>): boolean => {
@@ -275,7 +236,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
       for (const entry of pool.ready.slice(0, Math.max(0, surplus))) letGo(entry);
       if (idle && pool.making === 0 && pool.all.size === 0) pools.delete(key);
     }
-    fill();
+    filling.soon();
   }, sweepEveryMs);
   sweep.unref();
 
@@ -291,7 +252,7 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
       }
       pool.make = make;
       pool.lastUse = now;
-      fill();
+      filling.soon();
       const entry = pool.ready.pop() ?? (await waitFor(pool));
       if (!entry) {
         missed += 1;
@@ -306,9 +267,9 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
     giveBack(sandbox, inOrder) {
       const entry = entries.get(sandbox);
       if (!entry) return;
-      if (inOrder && !closed && !hasOutlived(entry)) track(arrivals, renew(entry));
+      if (inOrder && !closed && !hasOutlived(entry)) filling.track(renew(entry));
       else letGo(entry);
-      fill();
+      filling.soon();
     },
     get state() {
       const all = [...pools.values()];
@@ -318,10 +279,9 @@ export function createWarmPools<T extends Ready>({ budgetBytes, copies, idleMs, 
     async close() {
       closed = true;
       clearInterval(sweep);
-      clearTimeout(filling);
-      await Promise.all(arrivals);
+      await filling.close();
       for (const entry of [...entries.values()]) letGo(entry);
-      await Promise.all(departures);
+      await filling.close();
     },
   };
 }
@@ -333,8 +293,6 @@ const emptyPool = () => ({
   gapMs: firstGapMs,
   makeMs: 100,
   cycleMs: 30,
-  making: 0,
   canCopy: true,
-  restUntil: 0,
-  failures: 0,
+  ...unfilled(),
 });
