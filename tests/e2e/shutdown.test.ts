@@ -9,6 +9,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { loadConfig } from '../../packages/box/src/config.ts';
 import { createLog } from '../../packages/box/src/observe/log.ts';
 import { type RunningServer, startServer } from '../../packages/box/src/server/serve.ts';
+import { groupParents } from '../support/leftovers.ts';
 import { collect, eventsOf, shellSkill, until, zipOf } from './wire.ts';
 
 let stateRoot: string;
@@ -157,7 +158,11 @@ it('leaves nothing half-made, keeps keys and skills, and is one server at a time
   const server = await startHere();
   await expect(startHere()).rejects.toMatchObject({ code: 'already_running' });
   await server.run('echo a > $SANDBOX_FILES_DIR/a');
+  const host = readFileSync(join(stateRoot, 'host.id'), 'utf8').trim();
+  const groups = () => [host, `${host}-living`].flatMap(groupParents);
+  expect(groups()).not.toEqual([]);
   await server.stop();
+  expect(groups()).toEqual([]);
   for (const folder of ['run/spool', 'sandboxes/skills'])
     expect(readdirSync(join(stateRoot, folder)).filter((name) => !/^[0-9a-f]{64}$/.test(name))).toEqual([]);
   const next = await startHere();

@@ -147,6 +147,8 @@ export function createLiving(options: LivingOptions): LivingProvider {
     endOvergrown: () => limits.look(running()),
     async close() {
       handles.clear();
+      // Stays where sandboxes live on.
+      cgroups.close();
     },
   };
 }

@@ -218,6 +218,7 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     async close() {
       await Promise.all([pools.close(), nests.close()]);
       await launchers.close();
+      await living.close();
       cgroups.close();
       uids.close();
     },
