@@ -8,6 +8,7 @@ import { renderConfiguration, renderEnvExample } from './docs/configuration.ts';
 import { renderE2b } from './docs/e2b.ts';
 import { type GeneratedFile, refresh } from './docs/generated-file.ts';
 import { renderManifest, renderManifestSchema } from './docs/manifest.ts';
+import { renderPythonSdk } from './docs/sdk-records.ts';
 import { renderTemplates } from './docs/templates.ts';
 
 const files: readonly GeneratedFile[] = [
@@ -18,6 +19,7 @@ const files: readonly GeneratedFile[] = [
   { file: 'docs/manifest.md', render: renderManifest },
   { file: 'docs/templates.md', render: renderTemplates },
   { file: 'docs/schema/skillbox.schema.json', render: renderManifestSchema },
+  { file: 'sdks/python/skillbox/__init__.py', render: renderPythonSdk },
   ...benchmarkFiles(loadResults(resultsFile)),
 ];
 
