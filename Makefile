@@ -45,6 +45,7 @@ setup:
 
 build:
 	@node packages/box/scripts/build.mjs
+	@node packages/sdk/scripts/build.mjs
 
 fix: ## Format and mend what can be mended
 	@$(bin)/biome check --write .

@@ -9,6 +9,7 @@ import { renderE2b } from './docs/e2b.ts';
 import { type GeneratedFile, refresh } from './docs/generated-file.ts';
 import { renderManifest, renderManifestSchema } from './docs/manifest.ts';
 import { renderPythonSdk } from './docs/sdk-records.ts';
+import { renderSdkTypes } from './docs/sdk-types.ts';
 import { renderTemplates } from './docs/templates.ts';
 
 const files: readonly GeneratedFile[] = [
@@ -20,6 +21,7 @@ const files: readonly GeneratedFile[] = [
   { file: 'docs/templates.md', render: renderTemplates },
   { file: 'docs/schema/skillbox.schema.json', render: renderManifestSchema },
   { file: 'sdks/python/skillbox/__init__.py', render: renderPythonSdk },
+  { file: 'packages/sdk/src/types.ts', render: renderSdkTypes },
   ...benchmarkFiles(loadResults(resultsFile)),
 ];
 

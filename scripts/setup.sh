@@ -75,3 +75,4 @@ if [ "${1:-}" = bench ] && ! cmp -s bench/peers/package.json bench/peers/node_mo
 fi
 say 'building'
 node packages/box/scripts/build.mjs
+node packages/sdk/scripts/build.mjs
