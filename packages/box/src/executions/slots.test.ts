@@ -72,6 +72,29 @@ describe('slots', () => {
     slots.close();
   });
 
+  it('leaves some of the processor free while several tenants want it', async () => {
+    const slots = createSlots({ ...limits, total: 20, queue: 100, tenantQueue: 50, tenantSlots: () => 8, young: 2 });
+    const start = (tenant: string): boolean => !isWaiting(slots.request(tenant, options()));
+    // The first of each has nobody before it; then one is young, which is all that may be.
+    expect([start('one'), start('two'), start('one'), start('two')]).toEqual([true, true, false, false]);
+    // Who has had nothing of late does not wait for them.
+    expect([start('quiet'), start('quiet')]).toEqual([true, false]);
+    slots.close();
+  });
+
+  it('of those that wait serves first who has had least of late', async () => {
+    const slots = createSlots({ ...limits, total: 1, queue: 100, tenantQueue: 50, tenantSlots: () => 1 });
+    for (let count = 0; count < 3; count += 1) (slots.request('often', options()) as Slot).release();
+    const held = slots.request('other', options()) as Slot;
+    const order: string[] = [];
+    for (const tenant of ['often', 'quiet']) {
+      const place = slots.request(tenant, options());
+      if (isWaiting(place)) place.slot.then((slot) => (order.push(tenant), slot.release()));
+    }
+    held.release();
+    await vi.waitFor(() => expect(order).toEqual(['quiet', 'often']));
+  });
+
   it('says how much of the processor is fair: less for who has had much', () => {
     const slots = createSlots({ ...limits, total: 10, queue: 100, tenantSlots: () => 8 });
     const shares = ['flood', 'flood', 'flood', 'quiet'].map((tenant) => (slots.request(tenant, options()) as Slot).share);

@@ -9,7 +9,10 @@ export interface SlotLimits {
   readonly total: number;
   readonly queue: number;
   readonly tenantQueue: number;
-  /** Runs that may be young at once, since starting is what the processor is needed for; one of a tenant that runs nothing may always be. */
+  /**
+   * Runs that may be young at once, since starting is what the processor is needed for; one less while several tenants want it, so that
+   * some of it is free for who comes next. One of a tenant that asks seldom may always be.
+   */
   readonly young?: number;
   tenantSlots(tenant: string): number;
 }
@@ -60,23 +63,29 @@ export function createSlots(limits: SlotLimits): Slots {
   let closed = false;
 
   const reserve = reserveOf(limits.total);
-  // Where there are few slots, they are the limit.
-  const mostYoung = reserve === 0 ? limits.total : (limits.young ?? limits.total);
+  const mostYoung = (): number => {
+    // Where there are few slots, they are the limit.
+    if (reserve === 0 || limits.young === undefined) return limits.total;
+    return recent.isShared() ? Math.max(1, limits.young - 1) : limits.young;
+  };
   const hasRoom = (tenant: string): boolean => {
     const own = runningOf.get(tenant) ?? 0;
     if (own >= limits.tenantSlots(tenant)) return false;
-    return own === 0 ? running < limits.total : running < limits.total - reserve && young < mostYoung;
+    if (own > 0) return running < limits.total - reserve && young < mostYoung();
+    return running < limits.total && (young < mostYoung() || recent.isSeldom(tenant));
   };
 
-  /** Of those that may run, the one that runs least; among equals the one whose turn it is. */
+  /** Of those that may run, the one that runs least; then the one that has had least of late, then the one whose turn it is. */
   const neediest = (): string | undefined => {
     let found: string | undefined;
-    let fewest = Number.POSITIVE_INFINITY;
+    let least = { own: Number.POSITIVE_INFINITY, had: 0 };
     for (const tenant of queues.keys()) {
       const own = runningOf.get(tenant) ?? 0;
-      if (own >= fewest || !hasRoom(tenant)) continue;
+      if (own > least.own || !hasRoom(tenant)) continue;
+      const had = recent.of(tenant);
+      if (own === least.own && had >= least.had) continue;
       found = tenant;
-      fewest = own;
+      least = { own, had };
     }
     return found;
   };
@@ -204,30 +213,66 @@ export function createSlots(limits: SlotLimits): Slots {
 const reserveOf = (total: number): number => (total < 4 ? 0 : Math.max(1, Math.floor(total / 10)));
 
 const recentMs = 1000;
+const seldomShare = 0.75;
 
-/** How many runs of a tenant have begun of late. */
-function createRecent(): { note(tenant: string): number } {
-  const seen = new Map<string, { since: number; before: number; now: number }>();
+interface Recent {
+  /** Notes a run; how many of this tenant have begun of late. */
+  note(tenant: string): number;
+  of(tenant: string): number;
+  /** Whether it has had clearly fewer than the tenant with the most. */
+  isSeldom(tenant: string): boolean;
+  /** Whether more than one tenant has had any. */
+  isShared(): boolean;
+}
+
+interface Count {
+  since: number;
+  before: number;
+  now: number;
+}
+
+function createRecent(): Recent {
+  const seen = new Map<string, Count>();
+  const busiest: Count = { since: 0, before: 0, now: 0 };
+  let last = '';
+  let changed = Number.NEGATIVE_INFINITY;
   let swept = performance.now();
   const sweep = (time: number): void => {
     if (time - swept < 60 * recentMs) return;
     swept = time;
     for (const [tenant, { since }] of seen) if (time - since > 2 * recentMs) seen.delete(tenant);
   };
+  const turn = (count: Count, time: number): void => {
+    const age = time - count.since;
+    if (age < recentMs) return;
+    count.before = age < 2 * recentMs ? count.now : 0;
+    count.now = 0;
+    count.since = time;
+  };
+  const read = (count: Count, time: number): number => {
+    turn(count, time);
+    return Math.max(count.before, count.now);
+  };
+  const of = (tenant: string): number => {
+    const count = seen.get(tenant);
+    return count ? read(count, performance.now()) : 0;
+  };
   return {
     note(tenant) {
       const time = performance.now();
       sweep(time);
-      const entry = seen.get(tenant) ?? { since: time, before: 0, now: 0 };
-      const age = time - entry.since;
-      if (age >= recentMs) {
-        entry.before = age < 2 * recentMs ? entry.now : 0;
-        entry.now = 0;
-        entry.since = time;
-      }
-      entry.now += 1;
-      seen.set(tenant, entry);
-      return Math.max(entry.before, entry.now);
+      const count = seen.get(tenant) ?? { since: time, before: 0, now: 0 };
+      turn(count, time);
+      turn(busiest, time);
+      count.now += 1;
+      busiest.now = Math.max(busiest.now, count.now);
+      seen.set(tenant, count);
+      if (last !== '' && tenant !== last) changed = time;
+      last = tenant;
+      return read(count, time);
     },
+    of,
+    isShared: () => performance.now() - changed < recentMs,
+    isSeldom: (tenant) => of(tenant) < read(busiest, performance.now()) * seldomShare,
   };
 }
