@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunLimits, RunResult } from '../../packages/box/src/sandbox/provider.ts';
 import { encodeFrame } from '../../packages/box/src/sandbox/providers/guest/channel.ts';
-import { type OneShot, runOnce } from '../../packages/box/src/sandbox/providers/guest/run-once.ts';
+import { type OneShot, prepare, prepareNext, runOnce } from '../../packages/box/src/sandbox/providers/guest/run-once.ts';
 
 const limits: RunLimits = {
   timeoutMs: 300,
@@ -206,6 +206,38 @@ interface Outcome {
 }
 
 /** Runs against a guest that says these frames, in pieces, whatever it is told. */
+describe('a first process that fell to its program, in a nest', () => {
+  const turns = ['1111111111111111', '2222222222222222'];
+  /** What comes over the channel after the first run is its doing; what its parent announces is not. */
+  const next = async (said: string) => {
+    let killed = false;
+    const channel = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
+    const announced = [...turns];
+    const sandbox: OneShot = {
+      channel,
+      kill: () => {
+        killed = true;
+      },
+      ...{ ranOutOfMemory: () => false, peakMemory: () => 0, gone: async () => ({ said: '', killed: true }) },
+    };
+    const nextTurn = async () => announced.shift();
+    channel.push(encodeFrame('R', Buffer.from(turns[0] as string)));
+    const first = await prepare(sandbox, undefined, nextTurn);
+    channel.push(encodeFrame('R', Buffer.from(said)));
+    const stands = await prepareNext(first, undefined, nextTurn).then(
+      () => true,
+      () => false,
+    );
+    return { stands, killed };
+  };
+
+  it('is not taken for the next run, whatever it says', async () => {
+    expect(await next(turns[1] as string)).toEqual({ stands: true, killed: false });
+    for (const said of ['', turns[0] as string, '2222222222222223', `${turns[1]}\0`, 'W'])
+      expect(await next(said), said).toEqual({ stands: false, killed: true });
+  });
+});
+
 async function speak(frames: readonly Buffer[], { close = false } = {}): Promise<Outcome> {
   const artifacts: Record<string, string> = {};
   let logs = '';
