@@ -549,7 +549,7 @@ const ends: Mutant[] = [
     'server-death',
     'dies with the server, also what has detached itself',
     ...immortal,
-    guest('if (fds[0].revents && read_requests() < 0) _exit(0);', 'if (fds[0].revents && read_requests() < 0) pause();'),
+    guest('if (fds[0].revents && read_requests() < 0) leave(0);', 'if (fds[0].revents && read_requests() < 0) pause();'),
   ),
   secondLine(
     'dying with the server',
