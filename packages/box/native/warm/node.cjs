@@ -42,6 +42,13 @@ for (const name of (process.env.SKILLBOX_MODULES || '').split(',').filter(Boolea
     // The entrypoint loads it again and tells whoever reads its log.
   }
 }
+
+// Node's way to an entrypoint, and what nearly every job does, is slow the first time. It goes there once, to a module that does nothing.
+const nothing = `${__dirname}/nothing.cjs`;
+require('node:module').runMain(nothing);
+delete cache[nothing];
+delete process.mainModule;
+fs.writeFileSync('/dev/null', '');
 fs.writeSync(line, 'R');
 
 function read(count) {
