@@ -8,7 +8,7 @@ import { renderConfiguration, renderEnvExample } from './docs/configuration.ts';
 import { renderE2b } from './docs/e2b.ts';
 import { type GeneratedFile, refresh } from './docs/generated-file.ts';
 import { renderManifest, renderManifestSchema } from './docs/manifest.ts';
-import { renderPythonSdk } from './docs/sdk-records.ts';
+import { renderGoSdk, renderPythonSdk } from './docs/sdk-records.ts';
 import { renderSdkTypes } from './docs/sdk-types.ts';
 import { renderTemplates } from './docs/templates.ts';
 
@@ -22,6 +22,7 @@ const files: readonly GeneratedFile[] = [
   { file: 'docs/schema/skillbox.schema.json', render: renderManifestSchema },
   { file: 'sdks/python/skillbox/__init__.py', render: renderPythonSdk },
   { file: 'packages/sdk/src/types.ts', render: renderSdkTypes },
+  { file: 'sdks/go/skillbox.go', render: renderGoSdk },
   ...benchmarkFiles(loadResults(resultsFile)),
 ];
 

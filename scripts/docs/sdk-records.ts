@@ -31,6 +31,8 @@ interface Field {
   readonly type: Type;
   /** May be null, or absent. */
   readonly nullable: boolean;
+  /** May be absent. */
+  readonly optional: boolean;
   readonly remark: string | undefined;
 }
 
@@ -63,7 +65,8 @@ function records(): RecordType[] {
     if (found.has(name)) return;
     const fields = Object.entries(properties).map(([field, of]) => {
       const { type, nullable } = typeOf(of, name + pascal(field));
-      return { name: field, type, nullable: nullable || !required.includes(field), remark: of.description };
+      const optional = !required.includes(field);
+      return { name: field, type, nullable: nullable || optional, optional, remark: of.description };
     });
     found.set(name, { name, remark: schema.description, fields });
   };
@@ -113,10 +116,13 @@ function pythonRecords(all: readonly RecordType[]): string {
   return all
     .map(({ name, remark, fields }) => {
       const head = `\n\n@dataclass(frozen=True)\nclass ${name}${name === 'Execution' ? '(_Ends)' : ''}:\n`;
-      const lines = fields.map((field) => {
-        const type = field.type.kind === 'anything' || !field.nullable ? typeText(field.type) : `Optional[${typeText(field.type)}]`;
-        return `${field.remark ? `    #: ${oneLine(field.remark)}\n` : ''}    ${field.name}: ${type}\n`;
-      });
+      // What has a default comes last in Python.
+      const lines = [...fields]
+        .sort((a, b) => Number(a.optional) - Number(b.optional))
+        .map((field) => {
+          const type = field.type.kind === 'anything' || !field.nullable ? typeText(field.type) : `Optional[${typeText(field.type)}]`;
+          return `${field.remark ? `    #: ${oneLine(field.remark)}\n` : ''}    ${field.name}: ${type}${field.optional ? ' = None' : ''}\n`;
+        });
       return `${head}${remark ? `    """${oneLine(remark)}"""\n\n` : ''}${lines.join('')}`;
     })
     .join('')
@@ -147,7 +153,7 @@ function goRecords(all: readonly RecordType[]): string {
         const after = rows.findIndex(({ field }, other) => other > place && remarkOf(field) !== '');
         const aligned = rows.slice(Math.max(first, 0), after === -1 ? rows.length : after);
         const widest = (of: 'name' | 'type'): number => Math.max(...aligned.map((other) => other[of].length));
-        return `${remark}\t${row.name.padEnd(widest('name'))} ${row.type.padEnd(widest('type'))} \`json:"${row.field.name}"\`\n`;
+        return `${remark}\t${row.name.padEnd(widest('name'))} ${row.type.padEnd(widest('type'))} \`json:"${row.field.name}${row.field.optional ? ',omitempty' : ''}"\`\n`;
       });
       return `\n// ${name} is a record of the box.${remark ? ` ${oneLine(remark)}.` : ''}\ntype ${name} struct {\n${lines.join('')}}\n`;
     })

@@ -1,7 +1,7 @@
 /** What the tests of SDKs in other languages share: a box with the example skills, code from their README, and a way to run it. */
 
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packArchive, readFolder } from '../../packages/box/src/skills/archive.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
@@ -53,4 +53,18 @@ export function runProgram(
     );
     child.stdin?.end();
   });
+}
+
+/** Where Go is; undefined where it is not. */
+export const goProgram: string | undefined = [
+  ...(process.env.PATH ?? '').split(':').map((folder) => join(folder, 'go')),
+  '/usr/local/go/bin/go',
+].find((path) => existsSync(path));
+
+/** Go fetches nothing: no module, no other version of itself. */
+export const offlineGo = { GOPROXY: 'off', GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local', GOWORK: 'off' };
+
+/** Routes that stand in the source of an SDK, each once. */
+export function routesIn(source: string): string[] {
+  return [...new Set([...source.matchAll(/"((?:GET|POST|PUT|DELETE) \/[^"\s]+)"/g)].map((match) => match[1] as string))].sort();
 }

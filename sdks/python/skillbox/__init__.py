@@ -404,7 +404,7 @@ class Event:
 class ExecutionError:
     code: str
     message: str
-    details: Any
+    details: Any = None
 
 
 @dataclass(frozen=True)
@@ -478,7 +478,7 @@ class ExecutionEvent:
 class ExecutionSummaryError:
     code: str
     message: str
-    details: Any
+    details: Any = None
 
 
 @dataclass(frozen=True)
@@ -521,7 +521,7 @@ class FileEntry:
     mode: int
     #: Time in ISO 8601, UTC
     modified_at: str
-    target: Optional[str]
+    target: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -693,13 +693,13 @@ class Program:
 class ProgramEvent:
     """event: stdout or stderr with text or base64, pty with base64, lost when output before a number is gone, end with exit_code and signal, error when the sandbox went away; id: to be sent as Last-Event-ID to go on from there"""
 
-    text: Optional[str]
-    base64: Optional[str]
-    before: Optional[int]
-    exit_code: Optional[int]
-    signal: Optional[str]
-    error: Optional[str]
-    message: Optional[str]
+    text: Optional[str] = None
+    base64: Optional[str] = None
+    before: Optional[int] = None
+    exit_code: Optional[int] = None
+    signal: Optional[str] = None
+    error: Optional[str] = None
+    message: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -990,11 +990,11 @@ class TemplateResources:
 class TemplateNetwork:
     mode: Literal["none", "allow", "full"]
     allow: List[Any]
-    credentials: Optional[List[CredentialRule]]
+    credentials: Optional[List[CredentialRule]] = None
     #: Whether it trusts the box, which looks into TLS where a rule needs it
-    tls: Optional[bool]
+    tls: Optional[bool] = None
     #: What it finds at http://box.internal
-    internal: Optional[List[Literal["network"]]]
+    internal: Optional[List[Literal["network"]]] = None
 
 
 @dataclass(frozen=True)
