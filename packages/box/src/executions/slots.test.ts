@@ -89,7 +89,11 @@ describe('slots', () => {
     const order: string[] = [];
     for (const tenant of ['often', 'quiet']) {
       const place = slots.request(tenant, options());
-      if (isWaiting(place)) place.slot.then((slot) => (order.push(tenant), slot.release()));
+      if (!isWaiting(place)) continue;
+      place.slot.then((slot) => {
+        order.push(tenant);
+        slot.release();
+      });
     }
     held.release();
     await vi.waitFor(() => expect(order).toEqual(['quiet', 'often']));
