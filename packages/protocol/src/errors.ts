@@ -39,6 +39,7 @@ export const errorKinds = {
   invalid_state: kind(409, 5, 'Look at its state first: skillbox sandbox show ID.'),
   not_finished: kind(409, 5, 'Wait for its end, or cancel it first: skillbox exec cancel ID.'),
   too_large: kind(413, 2, 'Send less, or raise the limit on the server (docs/configuration.md).'),
+  not_acceptable: kind(406, 2, 'Let Accept name what the message says, or leave it out.'),
   unsupported_media_type: kind(415, 2, 'Send application/zip, or multipart/form-data with a part named file.'),
   invalid_skill: kind(422, 2, 'Run skillbox skill lint on the folder: it shows file, line and fix.'),
   security_scan_failed: kind(422, 2, 'Remove what details name from the archive and push again.'),

@@ -1,40 +1,39 @@
 /** The HTTP face of the registry: routes, keys, limits, answers. It translates; what is done is in the commands. */
 
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { HttpBindings } from '@hono/node-server';
 import { BoxError } from '@skillbox/protocol';
-import { type Context, Hono } from 'hono';
+import { Hono } from 'hono';
 import type { Caller } from '../access/caller.ts';
 import type { Box } from '../box.ts';
 import { type Command, type CommandContext, Reply, type StreamEvent } from '../commands/command.ts';
 import { commands } from '../commands/registry.ts';
 import { checkLink } from '../executions/links.ts';
+import { type AppContext, answer } from './answer.ts';
 import { authenticate, nobody, requireScope } from './auth.ts';
-import { dropRest } from './body.ts';
 import { docsPage } from './docs-page.ts';
 import { mountE2b } from './e2b/routes.ts';
 import { orElsewhere } from './elsewhere.ts';
-import { errorAnswer } from './errors.ts';
+import { originOf } from './http-heads.ts';
 import { readInput } from './input.ts';
+import type { Mcp } from './mcp/mcp.ts';
+import { mountMcp } from './mcp/routes.ts';
 import { openApiDocument } from './openapi.ts';
 import type { Pacer } from './pacer.ts';
+import { perform } from './perform.ts';
 import { eventStream } from './sse.ts';
 import { callerOf } from './turnstile.ts';
 
 type App = Hono<{ Bindings: HttpBindings }>;
-type AppContext = Context<{ Bindings: HttpBindings }>;
 
-export function createApp(box: Box, pacer: Pacer): App {
+export function createApp(box: Box, pacer: Pacer, mcp: Mcp): App {
   const app: App = new Hono();
   mountE2b(app, box);
   for (const command of commands) mountCommand(app, box, pacer, command);
   const pages = mountPages(app, box);
-  const routes = [...commands.map(({ http }) => http), ...pages.map((path) => ({ method: 'GET', path }))].map(({ method, path }) => ({
-    method,
-    pattern: pathPattern(path),
-  }));
+  const others = [...pages.map((path) => ({ method: 'GET', path })), ...mountMcp(app, box, pacer, mcp)];
+  const routes = [...commands.map(({ http }) => http), ...others].map(({ method, path }) => ({ method, pattern: pathPattern(path) }));
   app.all('*', async (c) => {
     const methods = routes.filter(({ pattern }) => pattern.test(c.req.path)).map(({ method }) => method);
     const allowed = [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].join(', ');
@@ -74,13 +73,12 @@ function mountCommand(app: App, box: Box, pacer: Pacer, command: Command): void 
       caller,
       requestId,
       receivedAt,
-      origin: box.config.publicUrl?.replace(/\/$/, '') ?? originOf(incoming),
+      origin: originOf(box, incoming),
       idempotencyKey: idempotencyKey(incoming),
       lastEventId: headerOf(incoming, 'last-event-id'),
       signal: headOnly ? AbortSignal.any([c.req.raw.signal, unread.signal]) : c.req.raw.signal,
     };
-    const result = await command.run(context, input as never);
-    if (command.audited) await audit(context, command, input as Record<string, unknown>, result);
+    const result = await perform(command, context, input);
     const response = toResponse(command, result, context.signal, headOnly);
     // A stream that nobody will read has not begun, and so does not end: this lets go of what it holds.
     if (headOnly) unread.abort();
@@ -107,35 +105,6 @@ async function identify(
   return caller;
 }
 
-/** Everything that holds for every answer: request id, errors, log line, metrics. */
-async function answer(
-  box: Box,
-  c: AppContext,
-  route: string,
-  handle: (requestId: string, receivedAt: number) => Promise<Response>,
-): Promise<Response> {
-  const started = performance.now();
-  const given = c.req.header('x-request-id');
-  const requestId = given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
-  let response: Response;
-  try {
-    response = await handle(requestId, started);
-  } catch (error) {
-    const { status, headers, body } = errorAnswer(error, requestId, box.log);
-    if (status === 429) box.metrics.refused.inc({ reason: body.error });
-    response = new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json', ...headers } });
-    // What was not read of a refused body would be taken for the next request.
-    if (!(await dropRest(c.env.incoming))) response.headers.set('Connection', 'close');
-  }
-  response.headers.set('X-Request-ID', requestId);
-  response.headers.set('X-Content-Type-Options', 'nosniff');
-  const ms = performance.now() - started;
-  box.metrics.requests.inc({ method: c.req.method, route, status: response.status });
-  box.metrics.requestSeconds.observe({ route }, ms / 1000);
-  box.log.info({ request_id: requestId, method: c.req.method, route, status: response.status, ms: Number(ms.toFixed(2)) }, 'request');
-  return response;
-}
-
 function toResponse(command: Command, result: unknown, signal: AbortSignal, headOnly: boolean): Response {
   const reply = result instanceof Reply ? result : new Reply(result);
   const { status, headers } = reply.options;
@@ -160,26 +129,6 @@ function toResponse(command: Command, result: unknown, signal: AbortSignal, head
   // Nobody will read it: an open file would stay open.
   stream.destroy();
   return new Response(null, options);
-}
-
-async function audit(
-  { box, caller, requestId }: CommandContext,
-  command: Command,
-  input: Record<string, unknown>,
-  result: unknown,
-): Promise<void> {
-  const id = (result as { id?: string } | undefined)?.id ?? String(input.id ?? input.name ?? '');
-  await box.events.append({
-    tenant: caller.tenant,
-    actor: caller.actor,
-    subject: { type: command.name.split('.')[0] ?? '', id },
-    type: `audit.${command.name}`,
-    data: { request_id: requestId, input: recordable(command, input) },
-  });
-}
-
-function recordable({ unrecorded = [] }: Command, input: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(input).filter(([field]) => !unrecorded.includes(field)));
 }
 
 /** What is not a command. Returns the paths. */
@@ -220,11 +169,6 @@ function idempotencyKey(request: IncomingMessage): string | undefined {
   const key = headerOf(request, 'idempotency-key');
   if (key === undefined || /^[\x21-\x7e]{1,200}$/.test(key)) return key;
   throw new BoxError('bad_request', 'Idempotency-Key must be 1 to 200 printable characters without blanks.');
-}
-
-function originOf(request: IncomingMessage): string {
-  const host = request.headers.host ?? '';
-  return /^[\w.:[\]-]{1,255}$/.test(host) ? `http://${host}` : '';
 }
 
 function pathPattern(path: string): RegExp {

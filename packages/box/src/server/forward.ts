@@ -95,11 +95,17 @@ export async function passOnUpgrade(box: Box, request: IncomingMessage, socket: 
  * For a request whose body had to be read to see that it belongs elsewhere. undefined when that host cannot be reached, or the
  * request came from another host already.
  */
-export async function passOnRead(box: Box, request: IncomingMessage, host: string, body: Buffer): Promise<Response | undefined> {
+export async function passOnRead(
+  box: Box,
+  request: IncomingMessage,
+  host: string,
+  body: Buffer,
+  headers: OutgoingHttpHeaders = {},
+): Promise<Response | undefined> {
   if (request.headers[passedOn] || triedInVain.has(request)) return undefined;
   const socket = await reach(box, host);
   if (!socket) return undefined;
-  const more = { 'content-length': body.length };
+  const more = { ...headers, 'content-length': body.length };
   const outgoing = ask(box, request, { owner: { host, words: 'v1' }, socket }, requestIdOf(request), more);
   const unwatch = endWithLease(box, host, () => outgoing.destroy(wentAway()));
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -107,9 +113,9 @@ export async function passOnRead(box: Box, request: IncomingMessage, host: strin
     outgoing.on('error', (cause) => reject(wentAway(cause)));
     outgoing.end(body);
   }).finally(unwatch);
-  const headers = Object.entries(withoutHops(answer.headers)).map(([name, value]) => [name, String(value)] as [string, string]);
+  const heads = Object.entries(withoutHops(answer.headers)).map(([name, value]) => [name, String(value)] as [string, string]);
   const empty = answer.statusCode === 204 || answer.statusCode === 304;
-  return new Response(empty ? null : (Readable.toWeb(answer) as ReadableStream), { status: answer.statusCode ?? 502, headers });
+  return new Response(empty ? null : (Readable.toWeb(answer) as ReadableStream), { status: answer.statusCode ?? 502, headers: heads });
 }
 
 interface Way {

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { Box } from '../box.ts';
 
 const hopByHop = [
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
@@ -18,6 +19,13 @@ export function withoutHops(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
 export function requestIdOf({ headers }: IncomingMessage): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/** Where links in an answer start. */
+export function originOf({ config }: Box, request: IncomingMessage): string {
+  if (config.publicUrl !== undefined) return config.publicUrl.replace(/\/$/, '');
+  const host = request.headers.host ?? '';
+  return /^[\w.:[\]-]{1,255}$/.test(host) ? `http://${host}` : '';
 }
 
 /** A head for a connection that Node has handed over. */

@@ -49,7 +49,7 @@ function strictly(schema: z.ZodObject): z.ZodObject {
   return known;
 }
 
-function validate(schema: z.ZodObject, value: Record<string, unknown>): unknown {
+export function validate(schema: z.ZodObject, value: Record<string, unknown>): unknown {
   const parsed = strictly(schema).safeParse(value);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map((issue) => ({ path: `/${issue.path.join('/')}`, message: issue.message }));

@@ -12,6 +12,7 @@ import { createApp } from './app.ts';
 import { limitConnections, mostConnections } from './connections.ts';
 import { passOn } from './forward.ts';
 import { answerMalformed, malformedAnswer } from './malformed.ts';
+import { createMcp, type Mcp } from './mcp/mcp.ts';
 import { mayBelongElsewhere } from './owner.ts';
 import { createPacer } from './pacer.ts';
 import { previewTarget, servePreview } from './preview.ts';
@@ -37,6 +38,7 @@ const doorLimits = { perCaller: 200, all: 2000 };
 export async function startServer(config: Config, log: Logger = createLog(config.logLevel)): Promise<RunningServer> {
   const box = await openBox(config, log);
   const turnstile = createTurnstile(doorLimits);
+  const mcp = createMcp(box);
   const server = createServer(
     // A body may take as long as it likes, while it moves.
     // A caller that vanished without a word is noticed by the system after keepAliveInitialDelay and some ten probes.
@@ -44,7 +46,7 @@ export async function startServer(config: Config, log: Logger = createLog(config
       ...{ requestTimeout: 0, headersTimeout: 20_000, keepAliveTimeout: 65_000, requireHostHeader: false },
       ...{ keepAlive: true, keepAliveInitialDelay: 60_000 },
     },
-    requestListener(box, turnstile),
+    requestListener(box, turnstile, mcp),
   );
   server.on('connection', () => turnstile.connected());
   const upgrades = serveUpgrades(server, box);
@@ -82,7 +84,10 @@ export async function startServer(config: Config, log: Logger = createLog(config
   const stop = async (): Promise<void> => {
     log.info({ running: box.executions.running }, 'stopping');
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    // Who only listens would hold up the stop; who waits for a run hears its end first.
+    mcp.stopListening();
     await box.executions.drain(config.drainTimeout);
+    mcp.close();
     // Those who waited for a run still have to read its record, and the database has to be there for it.
     await closeWhenIdle(server, closed);
     server.closeAllConnections();
@@ -103,9 +108,9 @@ export async function startServer(config: Config, log: Logger = createLog(config
 }
 
 /** What belongs to another host goes there; previews are passed on as they come; everything else is the app's. */
-function requestListener(box: Box, turnstile: Turnstile): RequestListener {
+function requestListener(box: Box, turnstile: Turnstile, mcp: Mcp): RequestListener {
   const pacer = createPacer();
-  const app = getRequestListener(createApp(box, pacer).fetch, { errorHandler: malformedAnswer });
+  const app = getRequestListener(createApp(box, pacer, mcp).fetch, { errorHandler: malformedAnswer });
   const refuse = createRefusals(box, pacer);
   const answer: RequestListener = (request, response) => {
     const preview = previewTarget(box, request);

@@ -6,10 +6,15 @@ import type { StreamEvent } from '../commands/command.ts';
 const heartbeatMs = 15_000;
 
 export function eventStream(events: AsyncIterable<StreamEvent>, signal: AbortSignal): Readable {
-  return Readable.from(withHeartbeat(events, signal), { objectMode: false, highWaterMark: 16 * 1024 });
+  return encodedStream(events, encode, signal);
 }
 
-async function* withHeartbeat(events: AsyncIterable<StreamEvent>, signal: AbortSignal): AsyncGenerator<Buffer> {
+/** For events that are written in another way. */
+export function encodedStream<E>(events: AsyncIterable<E>, toBytes: (event: E) => Buffer, signal: AbortSignal): Readable {
+  return Readable.from(withHeartbeat(events, toBytes, signal), { objectMode: false, highWaterMark: 16 * 1024 });
+}
+
+async function* withHeartbeat<E>(events: AsyncIterable<E>, toBytes: (event: E) => Buffer, signal: AbortSignal): AsyncGenerator<Buffer> {
   const iterator = events[Symbol.asyncIterator]();
   const next = askAhead(iterator);
   const stop = (): void => next.wake();
@@ -24,7 +29,7 @@ async function* withHeartbeat(events: AsyncIterable<StreamEvent>, signal: AbortS
         continue;
       }
       if (result.done) return;
-      yield encode(result.value);
+      yield toBytes(result.value);
       next.ask();
     }
   } finally {

@@ -153,7 +153,7 @@ export function createTurnstile(limits: TurnstileLimits, clock: () => number = (
       }
       const name = callerOf(request);
       // What needs no key would make any key look good.
-      if (name !== strangers && /^\/(v1|e2b)\//.test(request.url ?? '')) remember(name, response);
+      if (name !== strangers && /^\/(v1\/|e2b\/|mcp(\?|$))/.test(request.url ?? '')) remember(name, response);
       const caller = known.has(name) ? name : strangers;
       const entry: Entry = { caller, response, admit };
       if (admitted === 0 && waiting === 0) {
