@@ -17,7 +17,10 @@ const noFilter = [
 ];
 
 export const nestMutants: readonly Mutant[] = [
-  mutant('filter', 'syscalls', 'is under the filter in every process, pid 1 included', ...noFilter),
+  {
+    ...mutant('filter, what both have', 'syscalls', 'refuses what only kernels, debuggers and escapes need', ...noFilter),
+    held: 'the filter of the nest, which every run inherits',
+  },
   mutant('filter: mounts', 'namespace-escape', 'makes no namespace with clone', ...noFilter),
   mutant(
     'capabilities',
@@ -37,7 +40,7 @@ export const nestMutants: readonly Mutant[] = [
     replace: 'value?.type === type && payload !== undefined',
   }),
   mutant('network namespace', 'warm', 'no two runs share a namespace or a process', without('CLONE_NEWNET')),
-  mutant('ipc namespace', 'warm', 'no two runs share a namespace or a process', without('CLONE_NEWIPC')),
+  mutant('ipc namespace', 'warm', 'what one run leaves the next does not find', without('CLONE_NEWIPC')),
   mutant(
     'hidden files of /proc',
     'proc-tricks',

@@ -80,11 +80,15 @@ json.dump({
     const leave = `
 open("/tmp/left", "w").write("x"); open("/dev/shm/left", "w").write("x"); open("/sandbox/left", "w").write("x")
 os.environ["LEFT"] = "x"
+import ctypes
+assert ctypes.CDLL(None).shmget(0x5b, 4096, 0o1666) >= 0
 subprocess.Popen(["setsid", "sleep", "297"])
 `;
     const look = `
 found = [path for path in ("/tmp/left", "/dev/shm/left", "/sandbox/left") if os.path.exists(path)]
 found += [name for name in os.environ if name == "LEFT"]
+import ctypes
+found += ["shared memory"] if ctypes.CDLL(None).shmget(0x5b, 0, 0) >= 0 else []
 found += [pid for pid in os.listdir("/proc") if pid.isdigit() and "297" in open("/proc/%s/cmdline" % pid).read()]
 json.dump(found, open(os.environ["SANDBOX_OUTPUT"], "w"))
 `;
