@@ -2378,12 +2378,13 @@ func (a *answer) failure(err error) error {
 	}
 	if a.late.Load() && a.silence == 0 {
 		message := fmt.Sprintf("%s did not answer within %s.", a.connection.url, a.limit)
-		return &ClientError{Code: "timed_out", Message: message, Hint: "Raise the time limit, or ask again.", Err: err}
+		return &ClientError{Code: "timed_out", Message: message, Hint: "Raise the time limit, or ask again.", Err: context.DeadlineExceeded}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		if a.silence == 0 {
 			return err
 		}
+		err = errors.New("nothing came for " + a.silence.String())
 	}
 	message := fmt.Sprintf("No box answers at %s: %s.", a.connection.url, reasonOf(err))
 	hint := "Is it running, and is this its address? skillbox health says so."

@@ -242,6 +242,8 @@ func TestTimeIsLimitedAndContextsEndCalls(t *testing.T) {
 	defer close(release)
 	_, err := box.With(WithTimeout(50*time.Millisecond)).Run(ctx, RunRequest{Skill: "x"})
 	equal(t, CodeOf(err), "timed_out")
+	equal(t, errors.Is(err, context.Canceled), false)
+	equal(t, errors.Is(err, context.DeadlineExceeded), true)
 	_, err = box.Run(cancelled, RunRequest{Skill: "x"})
 	equal(t, errors.Is(err, context.Canceled), true)
 	equal(t, len(box.seen()), 2)

@@ -6,15 +6,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commands } from '../../packages/box/src/commands/registry.ts';
 import type { TestBox } from '../support/box.ts';
-import { codeBlocks, goProgram, offlineGo, repository, routesIn, runProgram, startBoxWithExamples } from './programs.ts';
+import { codeBlocks, installed, offlineGo, repository, routesIn, runProgram, startBoxWithExamples } from './programs.ts';
 
 it('has a method for every route, and none for a route there is not', () => {
   const source = readFileSync(join(repository, 'sdks/go/skillbox.go'), 'utf8');
   expect(routesIn(source)).toEqual(commands.map(({ http }) => `${http.method} ${http.path.replace(/:(\w+)\*?/g, '{$1}')}`).sort());
 });
 
-describe.skipIf(!goProgram)('with Go', { timeout: 120_000 }, () => {
-  const go = goProgram as string;
+const go = installed('go');
+
+describe.skipIf(!go)('with Go', { timeout: 120_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'skillbox-go-'));
   let box: TestBox;
 
@@ -29,11 +30,11 @@ describe.skipIf(!goProgram)('with Go', { timeout: 120_000 }, () => {
 
   it('is formatted, and passes its own tests, alone and against a box', async () => {
     const options = { cwd: join(repository, 'sdks/go'), timeout: 110_000 };
-    const formatted = await runProgram(join(go, '../gofmt'), ['-l', '.'], options);
+    const formatted = await runProgram(join(String(go), '../gofmt'), ['-l', '.'], options);
     expect(formatted).toMatchObject({ code: 0, stdout: '' });
     const env = { ...offlineGo, SKILLBOX_URL: box.url, SKILLBOX_API_KEY: box.key };
     // With go vet, and not from a cache that knows nothing of the box.
-    const { code, stdout, stderr } = await runProgram(go, ['test', '-count=1', '-v', '.'], { ...options, env });
+    const { code, stdout, stderr } = await runProgram(String(go), ['test', '-count=1', '-v', '.'], { ...options, env });
     expect(`${code} ${stderr} ${stdout}`).toMatch(/^0 /);
     expect(stdout).not.toContain('SKIP');
   });
@@ -41,7 +42,7 @@ describe.skipIf(!goProgram)('with Go', { timeout: 120_000 }, () => {
   it('installs from a checkout with the line of its README, and everything that stands there works', async () => {
     const env = { ...offlineGo };
     const [install = ''] = codeBlocks('sdks/go/README.md', 'bash', box);
-    expect((await runProgram(go, ['mod', 'init', 'example.test/agent'], { cwd: folder, env })).code).toBe(0);
+    expect((await runProgram(String(go), ['mod', 'init', 'example.test/agent'], { cwd: folder, env })).code).toBe(0);
     const line = install.replaceAll('/path/to/skillbox', repository).replaceAll('go ', `${go} `).replaceAll(`sdks/${go}`, 'sdks/go');
     expect(await runProgram('bash', ['-euc', line], { cwd: folder, env })).toMatchObject({ code: 0 });
     const blocks = codeBlocks('sdks/go/README.md', 'go', box);
@@ -50,7 +51,7 @@ describe.skipIf(!goProgram)('with Go', { timeout: 120_000 }, () => {
       mkdirSync(join(folder, `b${index}`));
       writeFileSync(join(folder, `b${index}/main.go`), block);
     }
-    expect(await runProgram(go, ['build', '-o', `${folder}/bin/`, './...'], { cwd: folder, env, timeout: 110_000 })).toMatchObject({
+    expect(await runProgram(String(go), ['build', '-o', `${folder}/bin/`, './...'], { cwd: folder, env, timeout: 110_000 })).toMatchObject({
       code: 0,
     });
     const [run, follow, sandbox, errors] = await Promise.all(

@@ -55,11 +55,11 @@ export function runProgram(
   });
 }
 
-/** Where Go is; undefined where it is not. */
-export const goProgram: string | undefined = [
-  ...(process.env.PATH ?? '').split(':').map((folder) => join(folder, 'go')),
-  '/usr/local/go/bin/go',
-].find((path) => existsSync(path));
+/** Where a program is; undefined where it is not. */
+export function installed(program: string): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/local/go/bin'];
+  return folders.map((folder) => join(folder, program)).find((path) => existsSync(path));
+}
 
 /** Go fetches nothing: no module, no other version of itself. */
 export const offlineGo = { GOPROXY: 'off', GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local', GOWORK: 'off' };
