@@ -303,6 +303,7 @@ describe('audit', () => {
     await box.push(shellSkill('doomed'), agent);
     await box.request('/v1/skills/doomed/1.0.0', { method: 'DELETE', key: agent, headers: { 'X-Request-ID': 'req-delete' } });
 
+    await box.json('/v1/sign-in/links', { body: {}, headers: { 'X-Request-ID': 'req-link' } });
     const change = (path: string, method: string, id: string, body: object) =>
       box.json(path, { method, body, headers: { 'X-Request-ID': id } });
     await change('/v1/templates/audited', 'PUT', 'req-apply', { description: 'Audited' });
@@ -331,6 +332,7 @@ describe('audit', () => {
           data: { input: { name: 'audited', tenant: 'acme' } },
         },
       ],
+      'signin.link': ['req-link', { actor: { kind: 'adm', id: admin?.id }, data: { input: {} } }],
       'template.apply': ['req-apply', { data: { input: { name: 'audited', description: 'Audited' } } }],
       'credits.grant': ['req-grant', { data: { input: { tenant: 'acme', amount: 1 } } }],
       'secret.set': ['req-secret', { subject: { type: 'secret', id: 'AUDITED' }, data: { input: { name: 'AUDITED' } } }],

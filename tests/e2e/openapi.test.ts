@@ -177,6 +177,12 @@ describe('answers fit what the document says', () => {
     await expectFit('execution.cancel', `/v1/executions/${accepted.execution_id}/cancel`, { status: 200 });
     await expectFit('execution.list', '/v1/executions', { status: 200 });
 
+    await expectFit('execution.figures', '/v1/executions/figures?window=24h', { status: 200 });
+    const link = await expectFit('signin.link', '/v1/sign-in/links', { body: {}, status: 201 });
+    await expectFit('signin.exchange', '/v1/sign-in', { body: { code: link.code }, key: null, status: 201 });
+    await expectFit('signin.exchange', '/v1/sign-in', { body: { code: link.code }, key: null, status: 403 });
+    await expectFit('key.self', '/v1/keys/self', { status: 200 });
+
     const key = await expectFit('key.create', '/v1/keys', { body: { name: 'ci', expires_in: '24h' }, status: 201 });
     await expectFit('key.create', '/v1/keys', { body: { name: 'for ever' }, status: 201 });
     await expectFit('key.create', '/v1/keys', { body: { name: 'too long', expires_in: '999999999h' }, status: 400 });
@@ -291,6 +297,8 @@ describe('answers fit what the document says', () => {
       'execution.delete': `/v1/executions/${spare}`,
       'execution.logs': `/v1/executions/${id}/logs`,
       'execution.events': `/v1/executions/${id}/events`,
+      'event.follow': '/v1/events/stream',
+      'signin.end': '/v1/sign-in',
       'execution.archive': `/v1/executions/${id}/files.tar.gz`,
       'execution.file': `/v1/executions/${id}/files/a`,
       'skill.delete': '/v1/skills/plain/1.0.0',
@@ -314,9 +322,10 @@ describe('answers fit what the document says', () => {
       expect(Object.keys(described)).toContain(String(response.status));
       const [type] = Object.keys(described[response.status]?.content ?? { '': {} });
       expect((response.headers.get('content-type') ?? '').split(';')[0], name).toBe(type);
-      // A watch has no end of its own.
-      if (name === 'sandbox.file.watch') hangUp.abort();
-      if (name === 'sandbox.file.watch') continue;
+      // These have no end of their own.
+      const endless = ['sandbox.file.watch', 'event.follow'].includes(name);
+      if (endless) hangUp.abort();
+      if (endless) continue;
       const body = await response.text();
       if (name !== 'execution.events') continue;
       for (const [, data = ''] of body.matchAll(/^data: (.*)$/gm))

@@ -349,6 +349,8 @@ const goodBody: Record<string, fc.Arbitrary<unknown>> = {
     },
     { requiredKeys: [] },
   ),
+  'signin.link': fc.record({ scopes: fc.array(fc.constantFrom('skills:read', 'admin', 'none'), { maxLength: 3 }) }, { requiredKeys: [] }),
+  'signin.exchange': fc.record({ code: fc.oneof(fc.constant('a'.repeat(43)), oddText) }),
   'webhook.create': fc.record(
     {
       name: fc.oneof(fc.uuid(), oddText),
@@ -529,7 +531,7 @@ it.each(commands.map((command) => [`${command.http.method} ${command.http.path}`
   const neverGood =
     ['/v1/keys/:id', '/v1/snapshots/:id', '/v1/skills/:name/:version/build', '/v1/executions/:id/files/:path*'].includes(
       command.http.path,
-    ) || ['execution.delete', 'execution.cancel', 'webhook.delete'].includes(command.name);
+    ) || ['execution.delete', 'execution.cancel', 'webhook.delete', 'signin.exchange'].includes(command.name);
   if (neverGood) return;
   // Good ones are rare among so many ways to be wrong; these are wrong in their query and body at most.
   for (const sent of fc.sample(plainRequestFor(command), { seed, numRuns: 400 })) {

@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream';
 import { type Artifact, BoxError } from '@skillbox/protocol';
 import { createKeys, type Keys } from './access/keys.ts';
 import { createRateLimiter, type RateLimiter } from './access/rate.ts';
+import { createSignIns, type SignIns } from './access/sign-ins.ts';
 import { createTenants, type Tenants } from './access/tenants.ts';
 import type { Config } from './config.ts';
 import { createLedger, type Ledger } from './credits/ledger.ts';
@@ -15,6 +16,7 @@ import { createEvents, type Events } from './events/events.ts';
 import { declaredHooks } from './events/webhooks/declared.ts';
 import { createWebhooks, type Webhooks } from './events/webhooks/webhooks.ts';
 import { cancelChannel, createExecutions, type Executions } from './executions/executions.ts';
+import { createFigures, type Figures } from './executions/figures.ts';
 import { createRecords, type Records } from './executions/records.ts';
 import { clearSpool, recoverExecutions } from './executions/recovery.ts';
 import { createSlots } from './executions/slots.ts';
@@ -65,6 +67,7 @@ export interface Box {
   readonly store: Store;
   readonly events: Events;
   readonly keys: Keys;
+  readonly signIns: SignIns;
   readonly tenants: Tenants;
   readonly rate: RateLimiter;
   readonly secrets: Secrets;
@@ -73,6 +76,7 @@ export interface Box {
   readonly provider: Provider;
   readonly records: Records;
   readonly executions: Executions;
+  readonly figures: Figures;
   readonly templates: Templates;
   readonly credits: Ledger;
   readonly sandboxes: Sandboxes;
@@ -228,9 +232,11 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       dependencies,
       events,
       executions,
+      figures: createFigures(database),
       host,
       hosts,
       keys,
+      signIns: createSignIns(database, keys),
       log,
       manifest,
       metrics,

@@ -26,10 +26,21 @@ export const apiKey = z
     expires_at: timestamp.nullable(),
     revoked_at: timestamp.nullable(),
     last_used_at: timestamp.nullable().describe('Exact to a minute'),
+    parent: keyId.nullable().describe('The key that this one was signed in with, and ends with; null for one that was made'),
   })
   .meta({ id: 'ApiKey' });
 
 export const createdKey = apiKey.extend({ key: z.string().describe('The key itself; shown this once') }).meta({ id: 'CreatedApiKey' });
+
+export const signInLink = z
+  .object({
+    code: z.string().describe('Good once; exchanged for a key at /v1/sign-in'),
+    url: z.string().describe('The dashboard, with the code behind the #, where no server and no log sees it'),
+    expires_at: timestamp,
+  })
+  .meta({ id: 'SignInLink' });
+
+export const signInCodePattern = /^[A-Za-z0-9_-]{43}$/;
 
 export const tenantLimits = z
   .object({
@@ -50,5 +61,6 @@ export const tenant = z
 
 export type ApiKey = z.infer<typeof apiKey>;
 export type CreatedKey = z.infer<typeof createdKey>;
+export type SignInLink = z.infer<typeof signInLink>;
 export type TenantLimits = z.infer<typeof tenantLimits>;
 export type Tenant = z.infer<typeof tenant>;

@@ -26,6 +26,7 @@ export const errorKinds = {
   ),
   forbidden: kind(403, 3, 'Use a key that has the scope, or ask an administrator for one: skillbox key create.'),
   tenant_mismatch: kind(403, 3, 'Leave X-Tenant-ID (or -t) out: the tenant comes from the key.'),
+  sign_in_expired: kind(403, 3, 'A link signs in once, within minutes. Make a new one: skillbox open.'),
   link_expired: kind(403, 3, 'Read the execution again: it carries a fresh link.'),
   not_found: kind(404, 4, 'Check the name or id; what belongs to another tenant is not shown.'),
   skill_not_found: kind(404, 4, 'List what there is: skillbox skill list. Versions: skillbox skill versions NAME.'),

@@ -59,6 +59,40 @@ export const executionSummary = execution
   .omit({ input: true, output: true, logs: true, files_list: true, files_url: true })
   .meta({ id: 'ExecutionSummary' });
 
+const spread = z.object({ p50: z.number(), p95: z.number() }).describe('In milliseconds').meta({ id: 'Spread' });
+
+export const executionWindows = ['15m', '1h', '6h', '24h'] as const;
+
+export const executionFigures = z
+  .object({
+    since: timestamp,
+    until: timestamp,
+    step_seconds: z.number().int().describe('Length of a point in time'),
+    complete: z.boolean().describe('false: so much ran that only the newest part of the time was counted'),
+    running: z.number().int().describe('That run now'),
+    queued: z.number().int().describe('That wait now'),
+    points: z
+      .array(z.object({ time: timestamp, success: z.number().int(), failed: z.number().int(), other: z.number().int() }))
+      .describe('By when they were created; failed includes timeout, other is cancelled or not ended; times without any are left out'),
+    sampled: z.number().int().describe('The newest ones, of which the times below are'),
+    total: spread.nullable().describe('All phases together; null when none has ended'),
+    phases: z.array(spread.extend({ phase: z.enum(executionPhases) })).describe('Those that were reached'),
+    warm: z.number().min(0).max(1).nullable().describe('Share that a sandbox that stood ready served'),
+    errors: z.array(z.object({ code: z.string(), count: z.number().int() })).describe('Most frequent first'),
+    skills: z
+      .array(
+        z.object({
+          skill: skillName,
+          runs: z.number().int(),
+          failed: z.number().int(),
+          total: spread.nullable(),
+          last_at: timestamp,
+        }),
+      )
+      .describe('Most used first'),
+  })
+  .meta({ id: 'ExecutionFigures' });
+
 export const inputFilePath = z
   .string()
   .min(1)
@@ -93,4 +127,5 @@ export type Artifact = z.infer<typeof artifact>;
 export type Execution = z.infer<typeof execution>;
 export type ExecutionTimings = z.infer<typeof executionTimings>;
 export type ExecutionSummary = z.infer<typeof executionSummary>;
+export type ExecutionFigures = z.infer<typeof executionFigures>;
 export type ExecutionRequest = z.infer<typeof executionRequest>;

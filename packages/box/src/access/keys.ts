@@ -20,6 +20,8 @@ export interface NewKey {
   readonly actor: ActorKind;
   readonly scopes: readonly Scope[];
   readonly expiresAt?: string;
+  /** The key it is derived from, and ends with. */
+  readonly parent?: string;
 }
 
 export interface Keys {
@@ -27,6 +29,8 @@ export interface Keys {
   identify(key: string): Promise<KeyIdentity | undefined>;
   create(key: NewKey): Promise<CreatedKey>;
   list(filter: { tenant?: string; limit: number; cursor?: string }): Promise<Page<ApiKey>>;
+  get(id: string): Promise<ApiKey>;
+  /** And with it every key that somebody signed in to with it. */
   revoke(id: string): Promise<ApiKey>;
   count(): Promise<number>;
 }
@@ -54,6 +58,12 @@ export function createKeys(database: Database): Keys {
       .catch(() => lastNoted.delete(id));
   };
 
+  const get = async (id: string): Promise<ApiKey> => {
+    const row = await kysely.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
+    if (!row) throw new BoxError('not_found', `There is no key ${id}.`);
+    return describe(row);
+  };
+
   return {
     async identify(key) {
       const secret = keyPattern.exec(key)?.[1];
@@ -65,7 +75,7 @@ export function createKeys(database: Database): Keys {
       return { id: row.id, tenant: row.tenant, actor: row.actor as ActorKind, scopes: parseScopes(row.scopes) };
     },
 
-    async create({ name, tenant, actor, scopes: granted, expiresAt }) {
+    async create({ name, tenant, actor, scopes: granted, expiresAt, parent }) {
       const secret = randomBytes(24).toString('hex');
       const row: ApiKeyRow = {
         id: `key_${randomBytes(8).toString('hex')}`,
@@ -78,6 +88,7 @@ export function createKeys(database: Database): Keys {
         expires_at: expiresAt ?? null,
         revoked_at: null,
         last_used_at: null,
+        parent: parent ?? null,
       };
       await kysely.insertInto('api_keys').values(row).execute();
       return { ...describe(row), key: `sk-${secret}` };
@@ -103,12 +114,16 @@ export function createKeys(database: Database): Keys {
       return { items: items.map(describe), next_cursor: rows.length > limit && last ? encodeCursor(last.created_at, last.id) : null };
     },
 
+    get,
+
     async revoke(id) {
-      const now = new Date().toISOString();
-      await kysely.updateTable('api_keys').set({ revoked_at: now }).where('id', '=', id).where('revoked_at', 'is', null).execute();
-      const row = await kysely.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
-      if (!row) throw new BoxError('not_found', `There is no key ${id}.`);
-      return describe(row);
+      await kysely
+        .updateTable('api_keys')
+        .set({ revoked_at: new Date().toISOString() })
+        .where(({ eb, or }) => or([eb('id', '=', id), eb('parent', '=', id)]))
+        .where('revoked_at', 'is', null)
+        .execute();
+      return get(id);
     },
 
     async count() {

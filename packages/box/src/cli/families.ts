@@ -2,7 +2,7 @@
 
 /** By group, in the order of the help text. */
 export const groups: readonly { readonly title: string; readonly words: readonly string[] }[] = [
-  { title: 'The box', words: ['up', 'down', 'serve', 'health', 'doctor'] },
+  { title: 'The box', words: ['up', 'open', 'down', 'serve', 'health', 'doctor'] },
   { title: 'Skills', words: ['skill', 'run', 'exec'] },
   { title: 'Sandboxes', words: ['sandbox', 'template', 'route', 'credits', 'inspect', 'reap'] },
   { title: 'Access', words: ['key', 'tenant', 'secret', 'events', 'webhook'] },

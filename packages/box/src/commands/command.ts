@@ -68,8 +68,8 @@ export interface Command<I extends z.ZodObject = z.ZodObject> {
   readonly name: string;
   readonly summary: string;
   readonly description?: string;
-  /** null: no key needed. */
-  readonly scope: Scope | null;
+  /** any: a key is enough, whatever it may do; null: no key needed. */
+  readonly scope: Scope | 'any' | null;
   readonly effect: 'read' | 'change';
   /** An administrative act: leaves an audit event. */
   readonly audited?: boolean;

@@ -4,11 +4,13 @@ import {
   BoxError,
   type Execution,
   execution,
+  executionFigures,
   executionId,
   executionPhases,
   executionRequest,
   executionStatus,
   executionSummary,
+  executionWindows,
   isFinal,
   page,
   pageQuery,
@@ -91,6 +93,21 @@ export const executionCommands = [
       }
       return box.executions.list({ ...filter, tenant: tenant ?? caller.tenant });
     },
+  }),
+
+  command({
+    name: 'execution.figures',
+    summary: 'Tell how executions did of late: how many, how they ended, where their time went',
+    scope: 'executions:read',
+    effect: 'read',
+    input: z.object({
+      window: z.enum(executionWindows).default('1h').describe('How far back'),
+      skill: skillName.optional().describe('Only of this skill'),
+    }),
+    output: { kind: 'json', schema: executionFigures },
+    http: { method: 'GET', path: '/v1/executions/figures' },
+    cli: { words: 'exec figures', examples: ['skillbox exec figures', 'skillbox exec figures --window 24h --skill data-analysis --json'] },
+    run: ({ box, caller }, filter) => box.figures.read({ ...filter, tenant: caller.tenant }),
   }),
 
   command({

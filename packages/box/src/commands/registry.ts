@@ -10,6 +10,7 @@ import { sandboxPortCommands } from './sandbox-ports.ts';
 import { sandboxProgramCommands } from './sandbox-programs.ts';
 import { sandboxCommands } from './sandboxes.ts';
 import { secretCommands } from './secrets.ts';
+import { signInCommands } from './sign-in.ts';
 import { skillCommands } from './skills.ts';
 import { statusCommands } from './status.ts';
 import { telemetryCommands } from './telemetry.ts';
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
   ...creditCommands,
   ...secretCommands,
   ...telemetryCommands,
+  ...signInCommands,
   ...accessCommands,
   ...eventCommands,
   ...webhookCommands,

@@ -19,8 +19,8 @@ export async function authenticate(box: Box, request: IncomingMessage): Promise<
   };
 }
 
-export function requireScope(caller: Caller, scope: Scope): void {
-  if (caller.scopes.includes(scope) || caller.scopes.includes('admin')) return;
+export function requireScope(caller: Caller, scope: Scope | 'any'): void {
+  if (scope === 'any' || caller.scopes.includes(scope) || caller.scopes.includes('admin')) return;
   throw new BoxError('forbidden', `This key lacks the scope ${scope}.`);
 }
 

@@ -21,7 +21,7 @@ export function docsPage(): string {
 const groupOf = (command: Command): string => command.name.split('.')[0] ?? '';
 
 function card({ http, summary, description, scope, cli }: Command): string {
-  return `<article><p><b class="${http.method}">${http.method}</b> <code>${escapeHtml(http.path)}</code> <span>${escapeHtml(scope ?? 'no key needed')}</span></p>
+  return `<article><p><b class="${http.method}">${http.method}</b> <code>${escapeHtml(http.path)}</code> <span>${escapeHtml(scope === 'any' ? 'any key' : (scope ?? 'no key needed'))}</span></p>
 <p>${escapeHtml(summary)}. ${escapeHtml(description ?? '')}</p>${cli ? example(cli) : ''}</article>`;
 }
 

@@ -62,7 +62,9 @@ function operation(command: Command, components: Json): Json {
     summary: command.summary,
     ...(command.description && { description: command.description }),
     tags: [command.name.split('.')[0]],
-    ...(command.scope === null ? { security: [] } : { security: [{ key: [] }], 'x-scope': command.scope }),
+    ...(command.scope === null
+      ? { security: [] }
+      : { security: [{ key: [] }], ...(command.scope !== 'any' && { 'x-scope': command.scope }) }),
     parameters,
     ...(inQuery ? {} : bodyOf(command, inPath, components)),
     responses: { ...successOf(command, components), default: { $ref: '#/components/responses/Error' } },

@@ -15,6 +15,7 @@ import { dependencyTables } from './migrations/0006-dependencies.ts';
 import { webhookTables } from './migrations/0007-webhooks.ts';
 import { programLimitTable } from './migrations/0008-program-limits.ts';
 import { timingColumns } from './migrations/0009-timings.ts';
+import { signInTable } from './migrations/0010-sign-in.ts';
 
 export interface Migration {
   readonly name: string;
@@ -36,6 +37,7 @@ export const migrations: readonly Migration[] = [
   webhookTables,
   programLimitTable,
   timingColumns,
+  signInTable,
 ];
 
 /** An advisory lock is just a number; this one is "sbox" in ASCII. */

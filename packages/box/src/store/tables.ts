@@ -4,6 +4,7 @@ import type { Generated } from 'kysely';
 
 export interface Tables {
   api_keys: ApiKeyRow;
+  sign_in_codes: SignInCodeRow;
   tenants: TenantRow;
   tenant_usage: TenantUsageRow;
   skills: SkillRow;
@@ -39,6 +40,17 @@ export interface ApiKeyRow {
   expires_at: string | null;
   revoked_at: string | null;
   last_used_at: string | null;
+  /** The key that a person signed in with to get this one. */
+  parent: string | null;
+}
+
+/** Good once: exchanging one deletes it. */
+export interface SignInCodeRow {
+  hash: string;
+  /** The key it stands for. */
+  key_id: string;
+  scopes: string;
+  expires_at: string;
 }
 
 /** Limits set over the API; what the manifest declares is not stored. */

@@ -1,9 +1,9 @@
 /** The few files the provider needs on the host: the filter, the small /etc of every sandbox, the native programs. */
 
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { copyFileSync, cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
+import { packageRoot } from '../../../package-root.ts';
 import { seccompFilter } from '../guest/seccomp.ts';
 import type { Architecture } from '../guest/syscalls.ts';
 
@@ -45,12 +45,4 @@ export function nativeProgram(name: 'launch' | 'guest' | 'warm'): string {
   const path = join(packageRoot(), 'dist', 'native', name);
   if (existsSync(path)) return path;
   throw new BoxError('sandbox_unavailable', `The program ${name} has not been built.`, { hint: 'Run make build (it needs a C compiler).' });
-}
-
-function packageRoot(): string {
-  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
-    const manifest = join(folder, 'package.json');
-    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'skillbox') return folder;
-    if (dirname(folder) === folder) throw new BoxError('internal', 'The package folder of skillbox was not found.');
-  }
 }
