@@ -1,6 +1,7 @@
 /** What belongs to the box and its tenants, rather than to the work in it. */
 
 import type { CallOptions, Connection } from './connection.ts';
+import { type FollowOptions, follow, type ServerEvent } from './event-stream.ts';
 import { everyItem } from './pages.ts';
 import type * as t from './types.ts';
 
@@ -28,8 +29,31 @@ export class Keys extends Group {
     return everyItem((next) => this.list(next, options), query);
   }
 
+  /** The one that is used: its tenant, and what it may do. */
+  self(options?: CallOptions): Promise<t.ApiKey> {
+    return this.connection.call('GET /v1/keys/self', {}, options);
+  }
+
   revoke(id: string, options?: CallOptions): Promise<t.ApiKey> {
     return this.connection.call('DELETE /v1/keys/{id}', { id }, options);
+  }
+}
+
+/** Into the dashboard without typing a key. */
+export class SignIn extends Group {
+  /** A link that signs in once, within minutes, to what this key may do. */
+  link(request: Input<'POST /v1/sign-in/links'> = {}, options?: CallOptions): Promise<t.SignInLink> {
+    return this.connection.call('POST /v1/sign-in/links', request, options);
+  }
+
+  /** The key for the code of such a link; needs no key. Works once. */
+  exchange(code: string, options?: CallOptions): Promise<t.CreatedApiKey> {
+    return this.connection.call('POST /v1/sign-in', { code }, options);
+  }
+
+  /** The key stops working if it came from a link; one that was made stays. */
+  end(options?: CallOptions): Promise<undefined> {
+    return this.connection.call('DELETE /v1/sign-in', {}, options);
   }
 }
 
@@ -94,6 +118,11 @@ export class Events extends Group {
 
   all(query: Input<'GET /v1/events'> = {}, options?: CallOptions): AsyncGenerator<t.BoxEvent> {
     return everyItem((next) => this.list(next, options), query);
+  }
+
+  /** What happens, as it happens, until the signal aborts; goes on by itself where a connection broke. */
+  follow(query: Input<'GET /v1/events/stream'> = {}, options?: FollowOptions): AsyncGenerator<ServerEvent<t.BoxEvent>> {
+    return follow(this.connection, 'GET /v1/events/stream', query, () => false, options);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Credits, Events, Host, Keys, Secrets, Templates, Tenants, Webhooks } from './admin.ts';
+import { Credits, Events, Host, Keys, Secrets, SignIn, Templates, Tenants, Webhooks } from './admin.ts';
 import { type CallOptions, type ClientOptions, Connection } from './connection.ts';
 import { type ExecutionResult, Executions, type RunRequest } from './executions.ts';
 import { toArray } from './pages.ts';
@@ -17,6 +17,7 @@ export class Client {
   readonly sandboxes: Sandboxes;
   readonly templates: Templates;
   readonly keys: Keys;
+  readonly signIn: SignIn;
   readonly tenants: Tenants;
   readonly credits: Credits;
   readonly secrets: Secrets;
@@ -35,6 +36,7 @@ export class Client {
     this.sandboxes = new Sandboxes(connection);
     this.templates = new Templates(connection);
     this.keys = new Keys(connection);
+    this.signIn = new SignIn(connection);
     this.tenants = new Tenants(connection);
     this.credits = new Credits(connection);
     this.secrets = new Secrets(connection);

@@ -1,7 +1,7 @@
 import type { CallOptions, Connection } from './connection.ts';
 import { type FollowOptions, follow, type ServerEvent } from './event-stream.ts';
 import { everyItem } from './pages.ts';
-import type { Artifact, Execution, ExecutionEvent, ExecutionRequest, ExecutionSummary, Page, Routes } from './types.ts';
+import type { Artifact, Execution, ExecutionEvent, ExecutionFigures, ExecutionRequest, ExecutionSummary, Page, Routes } from './types.ts';
 
 export type ExecutionList = Routes['GET /v1/executions']['input'];
 export type RunRequest = Omit<ExecutionRequest, 'wait'>;
@@ -72,6 +72,11 @@ export class Executions {
   /** All of them, newest first, page by page. */
   all(query: ExecutionList = {}, options?: CallOptions): AsyncGenerator<ExecutionSummary> {
     return everyItem((next) => this.list(next, options), query);
+  }
+
+  /** How they did of late: how many, how they ended, where their time went. */
+  figures(query: Routes['GET /v1/executions/figures']['input'] = {}, options?: CallOptions): Promise<ExecutionFigures> {
+    return this.#connection.call('GET /v1/executions/figures', query, options);
   }
 
   async get<Output = unknown>(id: string, options?: CallOptions): Promise<ExecutionResult<Output>> {

@@ -21,6 +21,8 @@ export interface ApiKey {
   revoked_at: string | null;
   /** Exact to a minute */
   last_used_at: string | null;
+  /** The key that this one was signed in with, and ends with; null for one that was made */
+  parent: string | null;
 }
 
 export interface Artifact {
@@ -74,6 +76,8 @@ export interface CreatedApiKey {
   revoked_at: string | null;
   /** Exact to a minute */
   last_used_at: string | null;
+  /** The key that this one was signed in with, and ends with; null for one that was made */
+  parent: string | null;
   /** The key itself; shown this once */
   key: string;
 }
@@ -164,7 +168,7 @@ export interface ErrorBody {
   request_id: string;
 }
 
-export type ErrorCode = 'already_exists' | 'already_finished' | 'already_running' | 'artifact_too_large' | 'bad_request' | 'cancelled' | 'capability_missing' | 'config_invalid' | 'declared_in_manifest' | 'dependencies_building' | 'dependencies_failed' | 'doctor_failed' | 'exit_nonzero' | 'forbidden' | 'idempotency_conflict' | 'image_unsupported' | 'insufficient_credits' | 'internal' | 'interrupted' | 'invalid_cursor' | 'invalid_env' | 'invalid_input' | 'invalid_json' | 'invalid_skill' | 'invalid_state' | 'invalid_template' | 'killed_by_signal' | 'link_expired' | 'lint_failed' | 'manifest_invalid' | 'memory_exceeded' | 'method_not_allowed' | 'no_provider' | 'not_acceptable' | 'not_executable' | 'not_finished' | 'not_found' | 'nothing_listens' | 'on_another_host' | 'output_invalid' | 'output_schema_mismatch' | 'output_too_large' | 'overloaded' | 'queue_full' | 'queue_timeout' | 'quota_exceeded' | 'rate_limited' | 'sandbox_failed' | 'sandbox_limit' | 'sandbox_unavailable' | 'secret_missing' | 'security_scan_failed' | 'shutting_down' | 'skill_not_found' | 'start_failed' | 'template_not_found' | 'tenant_mismatch' | 'timeout' | 'too_large' | 'too_many_artifacts' | 'unauthorized' | 'unavailable' | 'unreachable' | 'unsupported_media_type' | 'usage' | 'version_conflict';
+export type ErrorCode = 'already_exists' | 'already_finished' | 'already_running' | 'artifact_too_large' | 'bad_request' | 'cancelled' | 'capability_missing' | 'config_invalid' | 'declared_in_manifest' | 'dependencies_building' | 'dependencies_failed' | 'doctor_failed' | 'exit_nonzero' | 'forbidden' | 'idempotency_conflict' | 'image_unsupported' | 'insufficient_credits' | 'internal' | 'interrupted' | 'invalid_cursor' | 'invalid_env' | 'invalid_input' | 'invalid_json' | 'invalid_skill' | 'invalid_state' | 'invalid_template' | 'killed_by_signal' | 'link_expired' | 'lint_failed' | 'manifest_invalid' | 'memory_exceeded' | 'method_not_allowed' | 'no_provider' | 'not_executable' | 'not_finished' | 'not_found' | 'nothing_listens' | 'on_another_host' | 'output_invalid' | 'output_schema_mismatch' | 'output_too_large' | 'overloaded' | 'queue_full' | 'queue_timeout' | 'quota_exceeded' | 'rate_limited' | 'sandbox_failed' | 'sandbox_limit' | 'sandbox_unavailable' | 'secret_missing' | 'security_scan_failed' | 'shutting_down' | 'sign_in_expired' | 'skill_not_found' | 'start_failed' | 'template_not_found' | 'tenant_mismatch' | 'timeout' | 'too_large' | 'too_many_artifacts' | 'unauthorized' | 'unavailable' | 'unreachable' | 'unsupported_media_type' | 'usage' | 'version_conflict';
 
 export interface BoxEvent {
   /** Position in the box; grows, may have gaps */
@@ -242,6 +246,56 @@ export interface ExecutionEvent {
   /** Time in ISO 8601, UTC */
   time: string;
   text: string;
+}
+
+export interface ExecutionFigures {
+  /** Time in ISO 8601, UTC */
+  since: string;
+  /** Time in ISO 8601, UTC */
+  until: string;
+  /** Length of a point in time */
+  step_seconds: number;
+  /** false: so much ran that only the newest part of the time was counted */
+  complete: boolean;
+  /** That run now */
+  running: number;
+  /** That wait now */
+  queued: number;
+  /** By when they were created; failed includes timeout, other is cancelled or not ended; times without any are left out */
+  points: {
+    /** Time in ISO 8601, UTC */
+    time: string;
+    success: number;
+    failed: number;
+    other: number;
+  }[];
+  /** The newest ones, of which the times below are */
+  sampled: number;
+  /** All phases together; null when none has ended */
+  total: Spread | null;
+  /** Those that were reached */
+  phases: {
+    p50: number;
+    p95: number;
+    phase: 'queue' | 'claim' | 'sandbox' | 'run' | 'collect' | 'record';
+  }[];
+  /** Share that a sandbox that stood ready served */
+  warm: number | null;
+  /** Most frequent first */
+  errors: {
+    code: string;
+    count: number;
+  }[];
+  /** Most used first */
+  skills: {
+    /** Name of the skill */
+    skill: string;
+    runs: number;
+    failed: number;
+    total: Spread | null;
+    /** Time in ISO 8601, UTC */
+    last_at: string;
+  }[];
 }
 
 export interface ExecutionRequest {
@@ -599,6 +653,15 @@ export interface Secret {
   updated_by: string;
 }
 
+export interface SignInLink {
+  /** Good once; exchanged for a key at /v1/sign-in */
+  code: string;
+  /** The dashboard, with the code behind the #, where no server and no log sees it */
+  url: string;
+  /** Time in ISO 8601, UTC */
+  expires_at: string;
+}
+
 export interface Skill {
   /** Name of the skill */
   name: string;
@@ -679,6 +742,12 @@ export interface Snapshot {
   template: string;
   /** Time in ISO 8601, UTC */
   created_at: string;
+}
+
+/** In milliseconds */
+export interface Spread {
+  p50: number;
+  p95: number;
 }
 
 export interface StaleSandbox {
@@ -911,6 +980,16 @@ export interface Routes {
       cursor?: string;
     };
     output: Page<ExecutionSummary>;
+  };
+  /** Tell how executions did of late: how many, how they ended, where their time went */
+  'GET /v1/executions/figures': {
+    input: {
+      /** How far back */
+      window?: '15m' | '1h' | '6h' | '24h';
+      /** Only of this skill */
+      skill?: string;
+    };
+    output: ExecutionFigures;
   };
   /** Show one execution */
   'GET /v1/executions/{id}': {
@@ -1538,6 +1617,31 @@ export interface Routes {
     };
     output: Page<StaleSandbox>;
   };
+  /** Make a link that signs in to the dashboard, once, within five minutes */
+  'POST /v1/sign-in/links': {
+    input: {
+      /** Sign in to less than this key may do */
+      scopes?: ('skills:read' | 'skills:write' | 'executions:read' | 'executions:run' | 'sandboxes:read' | 'sandboxes:use' | 'secrets:manage' | 'admin')[];
+    };
+    output: SignInLink;
+  };
+  /** Exchange the code of a sign-in link for a key */
+  'POST /v1/sign-in': {
+    input: {
+      code: string;
+    };
+    output: CreatedApiKey;
+  };
+  /** Sign out: the key of this request stops working if it came from a sign-in link */
+  'DELETE /v1/sign-in': {
+    input: Record<string, never>;
+    output: undefined;
+  };
+  /** Show the key of this request: its tenant and what it may do */
+  'GET /v1/keys/self': {
+    input: Record<string, never>;
+    output: ApiKey;
+  };
   /** Make an API key */
   'POST /v1/keys': {
     input: {
@@ -1592,6 +1696,16 @@ export interface Routes {
       storage_bytes?: number;
     };
     output: Tenant;
+  };
+  /** Follow what happens, as it happens */
+  'GET /v1/events/stream': {
+    input: {
+      /** Only this type, or a beginning of it that ends with a dot, such as audit. */
+      type?: string;
+      /** Begin with so many that were before */
+      recent?: number;
+    };
+    output: BoxEvent;
   };
   /** Read what happened, newest first */
   'GET /v1/events': {

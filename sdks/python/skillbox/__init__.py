@@ -247,6 +247,8 @@ class ApiKey:
     revoked_at: Optional[str]
     #: Exact to a minute
     last_used_at: Optional[str]
+    #: The key that this one was signed in with, and ends with; null for one that was made
+    parent: Optional[str]
 
 
 @dataclass(frozen=True)
@@ -288,6 +290,8 @@ class CreatedApiKey:
     revoked_at: Optional[str]
     #: Exact to a minute
     last_used_at: Optional[str]
+    #: The key that this one was signed in with, and ends with; null for one that was made
+    parent: Optional[str]
     #: The key itself; shown this once
     key: str
 
@@ -472,6 +476,77 @@ class ExecutionEvent:
     #: Time in ISO 8601, UTC
     time: str
     text: str
+
+
+@dataclass(frozen=True)
+class ExecutionFiguresPoint:
+    #: Time in ISO 8601, UTC
+    time: str
+    success: int
+    failed: int
+    other: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """In milliseconds"""
+
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True)
+class ExecutionFiguresPhase:
+    p50: float
+    p95: float
+    phase: Literal["queue", "claim", "sandbox", "run", "collect", "record"]
+
+
+@dataclass(frozen=True)
+class ExecutionFiguresError:
+    code: str
+    count: int
+
+
+@dataclass(frozen=True)
+class ExecutionFiguresSkill:
+    #: Name of the skill
+    skill: str
+    runs: int
+    failed: int
+    total: Optional[Spread]
+    #: Time in ISO 8601, UTC
+    last_at: str
+
+
+@dataclass(frozen=True)
+class ExecutionFigures:
+    #: Time in ISO 8601, UTC
+    since: str
+    #: Time in ISO 8601, UTC
+    until: str
+    #: Length of a point in time
+    step_seconds: int
+    #: false: so much ran that only the newest part of the time was counted
+    complete: bool
+    #: That run now
+    running: int
+    #: That wait now
+    queued: int
+    #: By when they were created; failed includes timeout, other is cancelled or not ended; times without any are left out
+    points: List[ExecutionFiguresPoint]
+    #: The newest ones, of which the times below are
+    sampled: int
+    #: All phases together; null when none has ended
+    total: Optional[Spread]
+    #: Those that were reached
+    phases: List[ExecutionFiguresPhase]
+    #: Share that a sandbox that stood ready served
+    warm: Optional[float]
+    #: Most frequent first
+    errors: List[ExecutionFiguresError]
+    #: Most used first
+    skills: List[ExecutionFiguresSkill]
 
 
 @dataclass(frozen=True)
@@ -897,6 +972,16 @@ class Secret:
     updated_at: str
     #: Who set it: kind and id of the key
     updated_by: str
+
+
+@dataclass(frozen=True)
+class SignInLink:
+    #: Good once; exchanged for a key at /v1/sign-in
+    code: str
+    #: The dashboard, with the code behind the #, where no server and no log sees it
+    url: str
+    #: Time in ISO 8601, UTC
+    expires_at: str
 
 
 @dataclass(frozen=True)
