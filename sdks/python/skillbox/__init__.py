@@ -1827,6 +1827,10 @@ class Executions(_Group):
     ) -> Iterator[ExecutionSummary]:
         return _every(lambda cursor: self.list(skill=skill, status=status, since=since, tenant=tenant, limit=500, cursor=cursor))
 
+    def figures(self, *, window: Optional[Literal["15m", "1h", "6h", "24h"]] = None, skill: Optional[str] = None) -> ExecutionFigures:
+        """How they did of late: how many, how they ended, where their time went."""
+        return self._ask(ExecutionFigures, "GET /v1/executions/figures", _given(window=window, skill=skill))
+
     def get(self, id: str) -> Execution:
         return self._ask(Execution, "GET /v1/executions/{id}", {"id": id})
 
@@ -2210,8 +2214,28 @@ class Keys(_Group):
     def all(self, *, tenant: Optional[str] = None) -> Iterator[ApiKey]:
         return _every(lambda cursor: self.list(tenant=tenant, limit=500, cursor=cursor))
 
+    def self(self) -> ApiKey:
+        """The one that is used: its tenant, and what it may do."""
+        return self._ask(ApiKey, "GET /v1/keys/self", {})
+
     def revoke(self, id: str) -> ApiKey:
         return self._ask(ApiKey, "DELETE /v1/keys/{id}", {"id": id})
+
+
+class SignIn(_Group):
+    """Into the dashboard without typing a key."""
+
+    def link(self, *, scopes: Optional[Sequence[str]] = None) -> SignInLink:
+        """A link that signs in once, within minutes, to what this key may do."""
+        return self._ask(SignInLink, "POST /v1/sign-in/links", _given(scopes=scopes))
+
+    def exchange(self, code: str) -> CreatedApiKey:
+        """The key for the code of such a link; needs no key. Works once."""
+        return self._ask(CreatedApiKey, "POST /v1/sign-in", {"code": code})
+
+    def end(self) -> None:
+        """The key stops working if it came from a link; one that was made stays."""
+        self._connection.call("DELETE /v1/sign-in", {})
 
 
 class Tenants(_Group):
@@ -2281,6 +2305,13 @@ class Events(_Group):
 
     def all(self, *, type: Optional[str] = None, subject: Optional[str] = None, since: Optional[str] = None) -> Iterator[Event]:
         return _every(lambda cursor: self.list(type=type, subject=subject, since=since, limit=500, cursor=cursor))
+
+    def follow(
+        self, *, type: Optional[str] = None, recent: Optional[int] = None, last_event_id: Optional[str] = None
+    ) -> Iterator[ServerEvent[Event]]:
+        """What happens, as it happens, after so many recent ones; goes on by itself where a connection broke. It has no end."""
+        query = _given(type=type, recent=recent)
+        return _follow(self._connection, "GET /v1/events/stream", query, Event, lambda event: False, last_event_id)
 
 
 class Webhooks(_Group):
@@ -2355,6 +2386,7 @@ class Client:
         self.sandboxes = Sandboxes(connection)
         self.templates = Templates(connection)
         self.keys = Keys(connection)
+        self.sign_in = SignIn(connection)
         self.tenants = Tenants(connection)
         self.credits = Credits(connection)
         self.secrets = Secrets(connection)
