@@ -44,6 +44,7 @@ type Client struct {
 	Sandboxes  *Sandboxes
 	Templates  *Templates
 	Keys       *Keys
+	SignIn     *SignIn
 	Tenants    *Tenants
 	Credits    *Credits
 	Secrets    *Secrets
@@ -99,8 +100,8 @@ func (c connection) with(options []Option) *Client {
 	}
 	g := group{&c}
 	return &Client{
-		Skills: &Skills{g}, Executions: &Executions{g}, Sandboxes: &Sandboxes{g}, Templates: &Templates{g}, Keys: &Keys{g}, Tenants: &Tenants{g},
-		Credits: &Credits{g}, Secrets: &Secrets{g}, Events: &Events{g}, Webhooks: &Webhooks{g}, Host: &Host{g}, conn: &c,
+		Skills: &Skills{g}, Executions: &Executions{g}, Sandboxes: &Sandboxes{g}, Templates: &Templates{g}, Keys: &Keys{g}, SignIn: &SignIn{g},
+		Tenants: &Tenants{g}, Credits: &Credits{g}, Secrets: &Secrets{g}, Events: &Events{g}, Webhooks: &Webhooks{g}, Host: &Host{g}, conn: &c,
 	}
 }
 
@@ -248,6 +249,8 @@ type ApiKey struct {
 	RevokedAt *string `json:"revoked_at"`
 	// Exact to a minute
 	LastUsedAt *string `json:"last_used_at"`
+	// The key that this one was signed in with, and ends with; null for one that was made
+	Parent *string `json:"parent"`
 }
 
 // Artifact is a record of the box.
@@ -291,6 +294,8 @@ type CreatedApiKey struct {
 	RevokedAt *string `json:"revoked_at"`
 	// Exact to a minute
 	LastUsedAt *string `json:"last_used_at"`
+	// The key that this one was signed in with, and ends with; null for one that was made
+	Parent *string `json:"parent"`
 	// The key itself; shown this once
 	Key string `json:"key"`
 }
@@ -473,6 +478,76 @@ type ExecutionEvent struct {
 	// Time in ISO 8601, UTC
 	Time string `json:"time"`
 	Text string `json:"text"`
+}
+
+// ExecutionFiguresPoint is a record of the box.
+type ExecutionFiguresPoint struct {
+	// Time in ISO 8601, UTC
+	Time    string `json:"time"`
+	Success int64  `json:"success"`
+	Failed  int64  `json:"failed"`
+	Other   int64  `json:"other"`
+}
+
+// Spread is a record of the box. In milliseconds.
+type Spread struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+}
+
+// ExecutionFiguresPhase is a record of the box.
+type ExecutionFiguresPhase struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	// queue, claim, sandbox, run, collect, record
+	Phase string `json:"phase"`
+}
+
+// ExecutionFiguresError is a record of the box.
+type ExecutionFiguresError struct {
+	Code  string `json:"code"`
+	Count int64  `json:"count"`
+}
+
+// ExecutionFiguresSkill is a record of the box.
+type ExecutionFiguresSkill struct {
+	// Name of the skill
+	Skill  string  `json:"skill"`
+	Runs   int64   `json:"runs"`
+	Failed int64   `json:"failed"`
+	Total  *Spread `json:"total"`
+	// Time in ISO 8601, UTC
+	LastAt string `json:"last_at"`
+}
+
+// ExecutionFigures is a record of the box.
+type ExecutionFigures struct {
+	// Time in ISO 8601, UTC
+	Since string `json:"since"`
+	// Time in ISO 8601, UTC
+	Until string `json:"until"`
+	// Length of a point in time
+	StepSeconds int64 `json:"step_seconds"`
+	// false: so much ran that only the newest part of the time was counted
+	Complete bool `json:"complete"`
+	// That run now
+	Running int64 `json:"running"`
+	// That wait now
+	Queued int64 `json:"queued"`
+	// By when they were created; failed includes timeout, other is cancelled or not ended; times without any are left out
+	Points []ExecutionFiguresPoint `json:"points"`
+	// The newest ones, of which the times below are
+	Sampled int64 `json:"sampled"`
+	// All phases together; null when none has ended
+	Total *Spread `json:"total"`
+	// Those that were reached
+	Phases []ExecutionFiguresPhase `json:"phases"`
+	// Share that a sandbox that stood ready served
+	Warm *float64 `json:"warm"`
+	// Most frequent first
+	Errors []ExecutionFiguresError `json:"errors"`
+	// Most used first
+	Skills []ExecutionFiguresSkill `json:"skills"`
 }
 
 // ExecutionSummaryError is a record of the box.
@@ -906,6 +981,16 @@ type Secret struct {
 	UpdatedBy string `json:"updated_by"`
 }
 
+// SignInLink is a record of the box.
+type SignInLink struct {
+	// Good once; exchanged for a key at /v1/sign-in
+	Code string `json:"code"`
+	// The dashboard, with the code behind the #, where no server and no log sees it
+	URL string `json:"url"`
+	// Time in ISO 8601, UTC
+	ExpiresAt string `json:"expires_at"`
+}
+
 // SkillResources is a record of the box.
 type SkillResources struct {
 	CPU         *float64 `json:"cpu"`
@@ -1308,6 +1393,15 @@ func (e *Executions) All(ctx context.Context, query ExecutionQuery) ([]Execution
 		query.PageQuery = PageQuery{500, cursor}
 		return e.List(ctx, query)
 	})
+}
+
+// Figures tell how they did of late: how many, how they ended, where their time went. window is 15m, 1h, 6h or 24h; "" for 1h and all skills.
+func (e *Executions) Figures(ctx context.Context, window, skill string) (*ExecutionFigures, error) {
+	query := struct {
+		Window string `json:"window,omitempty"`
+		Skill  string `json:"skill,omitempty"`
+	}{window, skill}
+	return ask[ExecutionFigures](ctx, e.conn, "GET /v1/executions/figures", query, send{})
 }
 
 // Get reads one record.
@@ -1937,9 +2031,36 @@ func (k *Keys) All(ctx context.Context, tenant string) ([]ApiKey, error) {
 	})
 }
 
+// Self is the one that is used: its tenant, and what it may do.
+func (k *Keys) Self(ctx context.Context) (*ApiKey, error) {
+	return ask[ApiKey](ctx, k.conn, "GET /v1/keys/self", nil, send{})
+}
+
 // Revoke makes a key stop working.
 func (k *Keys) Revoke(ctx context.Context, id string) (*ApiKey, error) {
 	return ask[ApiKey](ctx, k.conn, "DELETE /v1/keys/{id}", fields{"id": id}, send{})
+}
+
+// SignIn leads into the dashboard without typing a key.
+type SignIn struct{ group }
+
+// Link signs in once, within minutes, to what this key may do, or only to these scopes of it.
+func (s *SignIn) Link(ctx context.Context, scopes ...string) (*SignInLink, error) {
+	request := fields{}
+	if len(scopes) > 0 {
+		request["scopes"] = scopes
+	}
+	return ask[SignInLink](ctx, s.conn, "POST /v1/sign-in/links", request, send{})
+}
+
+// Exchange the code of such a link for a key; needs no key, and works once.
+func (s *SignIn) Exchange(ctx context.Context, code string) (*CreatedApiKey, error) {
+	return ask[CreatedApiKey](ctx, s.conn, "POST /v1/sign-in", fields{"code": code}, send{})
+}
+
+// End makes the key stop working if it came from a link; one that was made stays.
+func (s *SignIn) End(ctx context.Context) error {
+	return tell(ctx, s.conn, "DELETE /v1/sign-in", nil, send{})
 }
 
 // Tenants of the box.
@@ -2049,6 +2170,17 @@ func (e *Events) All(ctx context.Context, query EventQuery) ([]Event, error) {
 		query.PageQuery = PageQuery{500, cursor}
 		return e.List(ctx, query)
 	})
+}
+
+// Follow what happens, as it happens, after so many recent events, or after the one with lastEventID; goes on by itself where a
+// connection broke. It ends with ctx, or when it is closed.
+func (e *Events) Follow(ctx context.Context, kind string, recent int, lastEventID string) *Stream[Event] {
+	query := struct {
+		Type   string `json:"type,omitempty"`
+		Recent int    `json:"recent,omitempty"`
+	}{kind, recent}
+	endless := func(ServerEvent[Event]) bool { return false }
+	return follow(ctx, e.conn, "GET /v1/events/stream", query, endless, lastEventID)
 }
 
 // Webhooks of the tenant.

@@ -189,6 +189,8 @@ func callWork(ctx context.Context, c *skillbox.Client, name string, w with) (any
 		return c.Executions.Wait(ctx, w.text("id"))
 	case "executions.stream":
 		return events(c.Executions.Stream(ctx, w.text("id"), w.text("last_event_id")), 0)
+	case "executions.figures":
+		return c.Executions.Figures(ctx, w.text("window"), w.text("skill"))
 	case "executions.list":
 		return c.Executions.List(ctx, into[skillbox.ExecutionQuery](w))
 	case "executions.all":
@@ -363,6 +365,14 @@ func callRest(ctx context.Context, c *skillbox.Client, name string, w with) (any
 		return c.Keys.List(ctx, into[skillbox.KeyQuery](w))
 	case "keys.all":
 		return c.Keys.All(ctx, w.text("tenant"))
+	case "keys.self":
+		return c.Keys.Self(ctx)
+	case "sign_in.link":
+		return c.SignIn.Link(ctx)
+	case "sign_in.exchange":
+		return c.SignIn.Exchange(ctx, w.text("code"))
+	case "sign_in.end":
+		return nil, c.SignIn.End(ctx)
 	case "keys.revoke":
 		return c.Keys.Revoke(ctx, w.text("id"))
 	case "tenants.list":
@@ -387,6 +397,8 @@ func callRest(ctx context.Context, c *skillbox.Client, name string, w with) (any
 		return nil, c.Secrets.Delete(ctx, w.text("name"))
 	case "events.list":
 		return c.Events.List(ctx, into[skillbox.EventQuery](w))
+	case "events.follow":
+		return events(c.Events.Follow(ctx, w.text("type"), w.number("recent"), ""), w.number("first"))
 	case "events.all":
 		return c.Events.All(ctx, into[skillbox.EventQuery](w))
 	case "webhooks.create":

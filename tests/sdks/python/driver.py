@@ -80,6 +80,14 @@ def watch(sandbox: SandboxHandle, w: With) -> Any:
     return seen
 
 
+def follow(c: Client, w: With) -> Any:
+    first = w.pop("first")
+    events = c.events.follow(**w)
+    seen = list(islice(events, first))
+    events.close()  # type: ignore[attr-defined]
+    return seen
+
+
 def call(c: Client, name: str, w: With) -> Any:
     group, method = name.split(".")
     special: Dict[str, Callable[[], Any]] = {
@@ -91,6 +99,7 @@ def call(c: Client, name: str, w: With) -> Any:
         "executions.run": lambda: run(c.executions.run)(w),
         "executions.submit": lambda: run(c.executions.submit)(w),
         "executions.all": lambda: c.executions.all(**{name: value for name, value in w.items() if name != "limit"}),
+        "events.follow": lambda: follow(c, w),
         "sandboxes.list": lambda: labelled(c.sandboxes.list, w),
         "sandboxes.all": lambda: labelled(c.sandboxes.all, w),
         "sandboxes.delete_snapshot": lambda: c.sandboxes.delete_snapshot(w["snapshot"]),

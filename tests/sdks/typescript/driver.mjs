@@ -41,6 +41,7 @@ const calls = {
   'executions.submit': (c, { idempotency_key: idempotencyKey, ...w }, o) => c.executions.submit(w, { ...o, idempotencyKey }),
   'executions.wait': (c, w, o) => c.executions.wait(w.id, o),
   'executions.stream': (c, w, o) => arrayOf(c.executions.stream(w.id, { lastEventId: w.last_event_id, ...o })),
+  'executions.figures': (c, w) => c.executions.figures(w),
   'executions.list': (c, w) => c.executions.list(w),
   'executions.all': (c, w) => arrayOf(c.executions.all(w)),
   'executions.get': (c, w) => c.executions.get(w.id),
@@ -107,7 +108,11 @@ const calls = {
   'keys.create': (c, w) => c.keys.create(w),
   'keys.list': (c, w) => c.keys.list(w),
   'keys.all': (c, w) => arrayOf(c.keys.all(w)),
+  'keys.self': (c) => c.keys.self(),
   'keys.revoke': (c, w) => c.keys.revoke(w.id),
+  'sign_in.link': (c, w) => c.signIn.link(w),
+  'sign_in.exchange': (c, w) => c.signIn.exchange(w.code),
+  'sign_in.end': (c) => c.signIn.end(),
   'tenants.list': (c) => c.tenants.list(),
   'tenants.set': (c, { name, ...limits }) => c.tenants.set(name, limits),
   'credits.balance': (c) => c.credits.balance(),
@@ -119,6 +124,11 @@ const calls = {
   'secrets.all': (c) => arrayOf(c.secrets.all()),
   'secrets.delete': (c, w) => c.secrets.delete(w.name),
   'events.list': (c, w) => c.events.list(w),
+  'events.follow': async (c, { first, ...query }) => {
+    const events = [];
+    for await (const event of c.events.follow(query)) if (events.push(event) === first) return events;
+    throw new Error('the stream ended by itself');
+  },
   'events.all': (c, w) => arrayOf(c.events.all(w)),
   'webhooks.create': (c, w) => c.webhooks.create(w),
   'webhooks.list': (c) => c.webhooks.list(),

@@ -18,6 +18,10 @@ export const withoutTool: Readonly<Record<string, string>> = {
   'execution.events': 'a call of a skill tells its progress; skillbox_execution_logs reads the log',
   'execution.archive': 'files of executions are resources, one by one',
   'sandbox.file.watch': 'a stream without an end',
+  'event.follow': 'a stream without an end; skillbox_event_list tells what happened',
+  'signin.link': 'people sign in to the dashboard, not agents',
+  'signin.exchange': 'as above',
+  'signin.end': 'as above',
   'sandbox.resize': 'nobody looks at a terminal through a tool',
 };
 
@@ -61,7 +65,7 @@ export async function callCommand(ask: Ask, command: Command, args: Params): Pro
   return answerOf(command, reply, input);
 }
 
-const allowed = ({ caller }: Ask, { scope }: Command): boolean => scope === null || may(caller, scope);
+const allowed = ({ caller }: Ask, { scope }: Command): boolean => scope === null || scope === 'any' || may(caller, scope);
 
 function describe(command: Command): Readonly<Record<string, unknown>> {
   const { name, summary, description, output, effect, http } = command;
