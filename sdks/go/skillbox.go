@@ -880,6 +880,14 @@ type RouteExplanation struct {
 	Route []RouteExplanationRoute `json:"route"`
 }
 
+// SandboxOrigin is a record of the box.
+type SandboxOrigin struct {
+	// Id of the sandbox
+	Sandbox string `json:"sandbox"`
+	// null: it was forked
+	Snapshot *string `json:"snapshot"`
+}
+
 // SandboxLimits is a record of the box.
 type SandboxLimits struct {
 	MemoryBytes int64   `json:"memory_bytes"`
@@ -921,6 +929,8 @@ type Sandbox struct {
 	Tier *string `json:"tier"`
 	// Host that owns it
 	Host string `json:"host"`
+	// Whose disk it began with; null: that of its template
+	Origin *SandboxOrigin `json:"origin"`
 	// Names and values of your own
 	Labels map[string]string `json:"labels"`
 	// none, allow, full

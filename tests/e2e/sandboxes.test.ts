@@ -218,6 +218,7 @@ describe.each(databases)('on %s', (kind) => {
       await sh(id, 'echo two > note');
       const copy = await create({ snapshot: snapshot.id });
       expect(copy.template).toBe('base@1');
+      expect([copy.origin, (await get(id)).origin]).toEqual([{ sandbox: id, snapshot: snapshot.id }, null]);
       expect(await sh(copy.id, 'cat note')).toBe('one\n');
       expect((await post(id, 'restore', { snapshot: snapshot.id })).body).toMatchObject({ id, state: 'ready' });
       expect(await sh(id, 'cat note')).toBe('one\n');
@@ -237,6 +238,7 @@ describe.each(databases)('on %s', (kind) => {
       expect(status).toBe(201);
       const [one, two] = body.items;
       if (!one || !two) throw new Error('two were asked for');
+      expect([one.origin, two.origin]).toEqual(Array(2).fill({ sandbox: id, snapshot: null }));
       await sh(one.id, 'echo changed > note');
       expect(await sh(two.id, 'cat note; echo $A')).toBe('shared\n1\n');
       expect(await sh(id, 'cat note')).toBe('shared\n');

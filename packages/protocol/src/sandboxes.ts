@@ -81,6 +81,10 @@ export const sandbox = z
     provider: z.string().nullable(),
     tier: z.string().nullable().describe('How strong the walls of its provider are'),
     host: z.string().describe('Host that owns it'),
+    origin: z
+      .object({ sandbox: sandboxId, snapshot: snapshotId.nullable().describe('null: it was forked') })
+      .nullable()
+      .describe('Whose disk it began with; null: that of its template'),
     labels,
     network: z.enum(['none', 'allow', 'full']),
     network_allow: z.array(egressRule).describe('What it reaches with network allow'),

@@ -78,7 +78,7 @@ export function openTerminal(connection: Connection, id: string, { onData, ...as
   });
 }
 
-/** Browsers cannot set headers here, so the key travels among the protocols, everywhere. */
+/** Browsers cannot set headers here, so key and tenant travel among the protocols, everywhere. */
 function connect({ url, key, options }: Connection, id: string, asked: Omit<TerminalOptions, 'onData'>): SocketLike {
   const Socket = options.WebSocket ?? (globalThis as { WebSocket?: SocketConstructor }).WebSocket;
   if (!Socket) {
@@ -88,6 +88,7 @@ function connect({ url, key, options }: Connection, id: string, asked: Omit<Term
   }
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(asked)) if (value !== undefined) query.set(name, String(value));
-  const protocols = ['skillbox', ...(key === undefined ? [] : [`key.${key}`])];
+  const { tenant } = options;
+  const protocols = ['skillbox', ...(key === undefined ? [] : [`key.${key}`]), ...(tenant === undefined ? [] : [`tenant.${tenant}`])];
   return new Socket(`${url.replace(/^http/, 'ws')}/v1/sandboxes/${encodeURIComponent(id)}/pty?${query}`, protocols);
 }

@@ -583,6 +583,13 @@ export interface Sandbox {
   tier: string | null;
   /** Host that owns it */
   host: string;
+  /** Whose disk it began with; null: that of its template */
+  origin: {
+    /** Id of the sandbox */
+    sandbox: string;
+    /** null: it was forked */
+    snapshot: string | null;
+  } | null;
   /** Names and values of your own */
   labels: Record<string, string>;
   network: 'none' | 'allow' | 'full';

@@ -879,6 +879,14 @@ class RouteExplanation:
 
 
 @dataclass(frozen=True)
+class SandboxOrigin:
+    #: Id of the sandbox
+    sandbox: str
+    #: null: it was forked
+    snapshot: Optional[str]
+
+
+@dataclass(frozen=True)
 class SandboxLimits:
     memory_bytes: int
     cpu: float
@@ -918,6 +926,8 @@ class Sandbox:
     tier: Optional[str]
     #: Host that owns it
     host: str
+    #: Whose disk it began with; null: that of its template
+    origin: Optional[SandboxOrigin]
     #: Names and values of your own
     labels: Dict[str, str]
     network: Literal["none", "allow", "full"]

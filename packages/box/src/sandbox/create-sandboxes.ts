@@ -76,7 +76,7 @@ interface Making {
   readonly request: SealedRequest;
   readonly onExpiry: SandboxRow['on_expiry'];
   readonly network: SandboxRow['network'];
-  readonly snapshot?: { readonly id: string; readonly provider: string; readonly lineage: readonly string[] };
+  readonly snapshot?: SnapshotRow;
   /** Whether one that was made ahead may serve it. */
   readonly fromPool?: boolean;
 }
@@ -166,7 +166,8 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       labels: JSON.stringify(labels),
       request: sealRequest(secrets, request),
       network,
-      lineage: JSON.stringify(snapshot ? [...snapshot.lineage, snapshot.id] : []),
+      lineage: JSON.stringify(snapshot ? [...lineageOf(snapshot), snapshot.id] : []),
+      origin: snapshot ? JSON.stringify({ sandbox: snapshot.sandbox, snapshot: snapshot.hidden ? null : snapshot.id }) : null,
       on_idle: template.idle.action,
       idle_ms: template.idle.after_ms,
       on_expiry: onExpiry,
@@ -229,7 +230,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       network: network && JSON.stringify(network),
       // The disk of a snapshot is its tenant's.
       fromPool: fromPool && snapshot === undefined,
-      ...(snapshot && { snapshot: { id: snapshot.id, provider: snapshot.provider, lineage: lineageOf(snapshot) } }),
+      ...(snapshot && { snapshot }),
     });
   };
 
@@ -396,7 +397,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
         request: { ...request, ttlMs: ttlMs ?? request.ttlMs },
         onExpiry: row.on_expiry,
         network: row.network,
-        snapshot: { id: snapshot.id, provider: snapshot.provider, lineage: lineageOf(snapshot) },
+        snapshot,
       };
       const results = await Promise.allSettled(Array.from({ length: count }, () => make(caller, making)));
       const made = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));

@@ -253,6 +253,7 @@ export function describe(row: SandboxRow): Sandbox {
     provider: row.provider,
     tier: row.tier,
     host: row.host,
+    origin: row.origin === null ? null : (JSON.parse(row.origin) as Sandbox['origin']),
     labels: JSON.parse(row.labels) as Sandbox['labels'],
     network: mode,
     network_allow: [...allow],

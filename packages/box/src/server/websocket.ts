@@ -104,11 +104,13 @@ function requireOwnOrigin({ config }: Box, { headers }: IncomingMessage): void {
   });
 }
 
-/** Browsers cannot set headers here: they offer the protocols skillbox and key.<key>. */
+/** Browsers cannot set headers here: they offer the protocols skillbox, key.<key> and, as an administrator, tenant.<tenant>. */
 async function callerOf(box: Box, request: IncomingMessage): Promise<Caller> {
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim());
-  const key = offered.find((protocol) => protocol.startsWith('key.'))?.slice(4);
+  const named = (name: string): string | undefined => offered.find((protocol) => protocol.startsWith(name))?.slice(name.length);
+  const [key, tenant] = [named('key.'), named('tenant.')];
   if (request.headers.authorization === undefined && key !== undefined) request.headers.authorization = `Bearer ${key}`;
+  if (request.headers['x-tenant-id'] === undefined && tenant !== undefined) request.headers['x-tenant-id'] = tenant;
   const caller = await authenticate(box, request);
   requireScope(caller, 'sandboxes:use');
   box.rate.take(caller.tenant);

@@ -16,6 +16,7 @@ import { webhookTables } from './migrations/0007-webhooks.ts';
 import { programLimitTable } from './migrations/0008-program-limits.ts';
 import { timingColumns } from './migrations/0009-timings.ts';
 import { signInTable } from './migrations/0010-sign-in.ts';
+import { originColumn } from './migrations/0011-origin.ts';
 
 export interface Migration {
   readonly name: string;
@@ -38,6 +39,7 @@ export const migrations: readonly Migration[] = [
   programLimitTable,
   timingColumns,
   signInTable,
+  originColumn,
 ];
 
 /** An advisory lock is just a number; this one is "sbox" in ASCII. */

@@ -230,6 +230,8 @@ export interface SandboxRow {
   network: string | null;
   /** JSON array of the snapshots its disk may stand on. */
   lineage: string;
+  /** JSON of where its first disk came from; null: from its template. */
+  origin: string | null;
   on_idle: string;
   idle_ms: number | null;
   on_expiry: string;
