@@ -124,14 +124,15 @@ describe('half a request', () => {
       sockets.push(say(`${head('POST /v1/executions HTTP/1.1', 'Content-Length: 1000', 'Content-Type: application/json')}{`));
       sockets.push(say('GET /v1/exec'));
       sockets.push(say(''));
-      sockets.push(say(head(`GET /v1/executions/${items[0]?.execution_id}/files/big HTTP/1.1`)).pause());
+      // The kernel takes megabytes of each of these before the box has to wait: a hundred at once would be a load of their own.
+      if (count % 4 === 0) sockets.push(say(head(`GET /v1/executions/${items[0]?.execution_id}/files/big HTTP/1.1`)).pause());
     }
     const times = Object.values(await probes(1500)).flatMap(({ latencies }) => latencies);
     expect((await server.run('probe-bash', { env: { PROBE: 'echo quick' } })).logs).toBe('quick\n');
     // Those with half a head and with none have Node's time for heads; the others ours.
     expect(await until(() => descriptors() <= before + 210, 15 * bodyTimeoutMs), `${descriptors()} descriptors`).toBe(true);
     for (const socket of sockets) socket.destroy();
-    console.log(`probes p99 ${percentile(times, 0.99).toFixed(1)} ms beside 400 half-open connections`);
+    console.log(`probes p99 ${percentile(times, 0.99).toFixed(1)} ms beside ${sockets.length} half-open connections`);
     expect(percentile(times, 0.99)).toBeLessThan(100 * busy);
     await nothingLeft(before);
   });

@@ -124,7 +124,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
           if (!(await claim(row, controller.signal))) return await persist(parts, accepted, { ...cancelledInQueue, watch });
           watch.lap('claim');
         }
-        entry.run = startRun(parts, row, plan, { watch, signal: controller.signal, share: slot.share });
+        entry.run = startRun(parts, row, plan, { watch, signal: controller.signal, slot });
         begin();
         return await entry.run.done;
       } catch (error) {

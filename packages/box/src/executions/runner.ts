@@ -18,6 +18,7 @@ import { createLiveLog, type LiveLog } from './live-log.ts';
 import { outcomeOf } from './outcome.ts';
 import { type Plan, sandboxEnv, sandboxInputs } from './plan.ts';
 import { bareFinish, type Finish, type Records } from './records.ts';
+import type { Slot } from './slots.ts';
 import type { Stopwatch } from './stopwatch.ts';
 import { warmRecipe } from './warmth.ts';
 
@@ -49,8 +50,7 @@ export interface Run {
 export interface RunOptions {
   readonly watch: Stopwatch;
   readonly signal: AbortSignal;
-  /** Of the processor, beside others. */
-  readonly share: number;
+  readonly slot: Pick<Slot, 'share' | 'programEnded'>;
 }
 
 export function startRun(parts: RunnerParts, row: ExecutionRow, plan: Plan, options: RunOptions): Run {
@@ -97,7 +97,7 @@ async function runToEnd(
   parts: RunnerParts,
   row: ExecutionRow,
   plan: Plan,
-  { signal, share, live, watch, started }: RunOptions & { readonly live: LiveLog; readonly started: number },
+  { signal, slot, live, watch, started }: RunOptions & { readonly live: LiveLog; readonly started: number },
 ): Promise<Finish> {
   const files: Artifact[] = [];
   let left = 0;
@@ -119,10 +119,13 @@ async function runToEnd(
       env: sandboxEnv(plan),
       inputs: sandboxInputs(plan),
       limits: plan.limits,
-      share,
+      share: slot.share,
       signal,
       onStart: () => reach('run'),
-      onExit: () => reach('collect'),
+      onExit() {
+        reach('collect');
+        slot.programEnded();
+      },
       onOutput: (stream, bytes) => live.write(stream, bytes),
       async onArtifact(path, size, content) {
         // Before it is stored: one run must not leave more than its tenant has room for.

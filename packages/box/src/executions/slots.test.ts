@@ -82,6 +82,19 @@ describe('slots', () => {
     slots.close();
   });
 
+  it('lets the next one start when the program of a young one has ended', () => {
+    const slots = createSlots({ ...limits, total: 10, queue: 100, tenantQueue: 50, tenantSlots: () => 8, young: 1 });
+    const first = slots.request('flood', options()) as Slot;
+    slots.request('flood', options());
+    expect(slots.running).toBe(1);
+    first.programEnded();
+    expect(slots.running).toBe(2);
+    first.programEnded();
+    first.release();
+    expect([slots.running, slots.queued]).toEqual([1, 0]);
+    slots.close();
+  });
+
   it('of those that wait serves first who has had least of late', async () => {
     const slots = createSlots({ ...limits, total: 1, queue: 100, tenantQueue: 50, tenantSlots: () => 1 });
     for (let count = 0; count < 3; count += 1) (slots.request('often', options()) as Slot).release();

@@ -20,6 +20,8 @@ export interface SlotLimits {
 export interface Slot {
   /** Of the processor: 1 for the only run of a tenant in this second, and the less the more it has had. */
   readonly share: number;
+  /** Its program has ended: what is left needs little of the processor. */
+  programEnded(): void;
   release(): void;
 }
 
@@ -101,14 +103,16 @@ export function createSlots(limits: SlotLimits): Slots {
       isYoung = false;
       young -= 1;
     };
-    const growing = setTimeout(() => {
+    const growNow = (): void => {
       grow();
       serve();
-    }, youngMs);
+    };
+    const growing = setTimeout(growNow, youngMs);
     growing.unref();
     let released = false;
     return {
       share,
+      programEnded: growNow,
       release() {
         if (released) return;
         released = true;
