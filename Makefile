@@ -2,7 +2,7 @@
 MAKEFLAGS += --no-print-directory
 bin := node_modules/.bin
 
-.PHONY: up down setup build test check fix docs bench bench-quick load soak mutate-boundary clean
+.PHONY: up down setup build test check fix docs examples bench bench-quick load soak mutate-boundary clean
 
 up: setup ## Install, build, start the box, run a first skill
 	@scripts/up.sh
@@ -52,6 +52,9 @@ fix: ## Format and mend what can be mended
 
 docs: ## Write the generated pages anew
 	@node scripts/run-ts.mjs scripts/generate-docs.ts
+
+examples: setup ## Start a box and run every example against it, one line each: make examples NAME="curl python" for some
+	@scripts/examples.sh $(NAME)
 
 clean:
 	@rm -rf packages/*/dist node_modules

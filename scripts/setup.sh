@@ -30,6 +30,7 @@ if [ "${1:-}" = test ]; then
   ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || packages+=(postgresql)
   need curl curl
   need jq jq
+  need zip zip
   [ -e /usr/local/go/bin/go ] || need go golang-go
   need openssl openssl
   [ -e /usr/sbin/dockerd ] || need dockerd docker.io iptables

@@ -2425,7 +2425,7 @@ func (c *connection) attempt(ctx context.Context, request *wireRequest, send sen
 		})
 	}
 	wire, err := http.NewRequestWithContext(ctx, request.method, c.url+request.target, request.content())
-	if err != nil {
+	if err != nil || (wire.URL.Scheme != "http" && wire.URL.Scheme != "https") {
 		answer.Close()
 		return usage(fmt.Sprintf("%q is not the address of a box.", c.url), "Give one such as http://localhost:8080.", err)
 	}
