@@ -70,6 +70,11 @@ if [ ! -f "$stamp" ] || ! cmp -s package-lock.json "$stamp"; then
   cp "$lock" package-lock.json
   mv "$lock" "$stamp"
 fi
+# Agents that tests run against the box: large, and nothing else needs them.
+if [ "${1:-}" = test ] && ! cmp -s tests/agents/package.json tests/agents/node_modules/.installed; then
+  say 'installing the agents that tests run (240 MB)'
+  (cd tests/agents && npm install --no-audit --no-fund --no-package-lock --loglevel=error >&2 && cp package.json node_modules/.installed)
+fi
 # Apart from what the product and its tests depend on.
 if [ "${1:-}" = bench ] && ! cmp -s bench/peers/package.json bench/peers/node_modules/.installed; then
   say 'installing what the benchmark compares with'

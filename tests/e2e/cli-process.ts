@@ -1,4 +1,4 @@
-/** The CLI as a process of its own, from source. */
+/** The CLI as a process of its own: from source, or as it was built, which starts ten times faster. */
 
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -11,9 +11,16 @@ export interface CliResult {
 
 const root = join(import.meta.dirname, '../..');
 
-export function main(words: readonly string[], env: Record<string, string>, input = ''): Promise<CliResult> {
-  const script = ['scripts/run-ts.mjs', 'packages/box/src/cli/main.ts'].map((file) => join(root, file));
-  const child = spawn(process.execPath, [...script, ...words], {
+export const builtCli = join(root, 'packages/box/bin/skillbox.js');
+const source = ['scripts/run-ts.mjs', 'packages/box/src/cli/main.ts'].map((file) => join(root, file));
+
+export const main = (words: readonly string[], env: Record<string, string>, input = ''): Promise<CliResult> =>
+  run([...source, ...words], env, input);
+export const built = (words: readonly string[], env: Record<string, string>, input = ''): Promise<CliResult> =>
+  run([builtCli, ...words], env, input);
+
+function run(words: readonly string[], env: Record<string, string>, input: string): Promise<CliResult> {
+  const child = spawn(process.execPath, words, {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });

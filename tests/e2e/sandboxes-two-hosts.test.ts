@@ -11,6 +11,7 @@ import { CommandExitError, Sandbox as E2bSandbox } from 'e2b';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { e2bEnv } from '../e2e/e2b-box.ts';
+import { connect, openSession } from '../support/mcp.ts';
 import { residentBytes } from '../support/memory.ts';
 import { postgresFolder, startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { newStateRoot, type ServerProcess, startServerProcess } from '../support/server-process.ts';
@@ -70,6 +71,23 @@ describe.skipIf(!programs)('sandboxes on two hosts', () => {
   const exec = async (server: ServerProcess, id: string, cmd: string, more: Record<string, unknown> = {}): Promise<Result> =>
     (await server.json<Result>(`/v1/sandboxes/${id}/programs`, { body: { cmd, ...more } })).body;
   const disks = ({ stateRoot }: ServerProcess): string[] => readdirSync(join(stateRoot, 'sandboxes', 'living'));
+
+  it.each(['modern', 'session'] as const)('tools of MCP work through either, for a client of the %s kind', async (era) => {
+    const [a, b] = pair;
+    const { id } = await create(a);
+    const client = await connect(b, era);
+    const ran = await client.callTool({ name: 'skillbox_sandbox_exec', arguments: { id, cmd: 'echo over there' } });
+    expect(ran.structuredContent).toMatchObject({ stdout: 'over there\n', exit_code: 0 });
+    const file = { id, path: 'note.txt', content: 'by a tool' };
+    await client.callTool({ name: 'skillbox_sandbox_file_write', arguments: file });
+    expect((await exec(a, id, 'cat note.txt')).stdout).toBe('by a tool');
+    await client.close();
+    // A session is a thing of one host; the other says that it knows none, and the client begins anew.
+    const session = await openSession(b);
+    const ping = { headers: { 'Mcp-Session-Id': session }, body: { jsonrpc: '2.0', id: 1, method: 'ping' } };
+    expect((await b.json('/mcp', ping)).status).toBe(200);
+    expect((await a.json('/mcp', ping)).status).toBe(404);
+  });
 
   it('one is used through the other: programs, streams, terminals, records', async () => {
     const [a, b] = pair;

@@ -35,7 +35,7 @@ export function modernRequest(method: string, params: Record<string, unknown> = 
 }
 
 /** The id of a new session of an older client. */
-export async function openSession(box: TestBox, key = box.key, revision = '2025-11-25'): Promise<string> {
+export async function openSession(box: Pick<TestBox, 'key' | 'json'>, key = box.key, revision = '2025-11-25'): Promise<string> {
   const params = { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'by hand', version: '1' } };
   const { status, headers } = await box.json('/mcp', { key, body: { jsonrpc: '2.0', id: 0, method: 'initialize', params } });
   const id = headers.get('mcp-session-id');

@@ -27,7 +27,7 @@ function parseBlock(block: string): StreamEvent | undefined {
     if (name === 'data') data.push(value);
     else fields[name as 'id' | 'event'] = value;
   }
-  // A comment, which only keeps the connection alive.
-  if (data.length === 0) return undefined;
+  // A comment, which only keeps the connection alive, or an event that only has an id.
+  if (data.every((line) => line === '')) return undefined;
   return { ...fields, data: JSON.parse(data.join('\n')) };
 }

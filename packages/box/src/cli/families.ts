@@ -6,6 +6,7 @@ export const groups: readonly { readonly title: string; readonly words: readonly
   { title: 'Skills', words: ['skill', 'run', 'exec'] },
   { title: 'Sandboxes', words: ['sandbox', 'template', 'route', 'credits', 'inspect', 'reap'] },
   { title: 'Access', words: ['key', 'tenant', 'secret', 'events', 'webhook'] },
+  { title: 'Agents', words: ['mcp'] },
   { title: 'More', words: ['config', 'completion', 'version'] },
 ];
 

@@ -3,9 +3,12 @@
 import { localCommands } from '../commands/local/registry.ts';
 import { groups } from './families.ts';
 import type { Leaf } from './leaf.ts';
+import { mcpLeaf } from './mcp.ts';
+import { mcpInstallLeaf } from './mcp-install.ts';
 import { remoteLeaves } from './remote.ts';
 import { cpLeaf } from './sandbox-cp.ts';
 import { shellLeaf } from './sandbox-shell.ts';
+import { exportLeaf } from './skill-export.ts';
 
 const localLeaves: readonly Leaf[] = localCommands.map(({ name, summary, description, input, cli, run }) => ({
   ...{ name, summary, input, words: cli.words, args: cli.args ?? [], examples: cli.examples, remote: false },
@@ -18,4 +21,6 @@ const rank = (leaf: Leaf): number => {
   return all.indexOf(leaf.words.split(' ')[0] ?? '');
 };
 
-export const leaves: readonly Leaf[] = [...localLeaves, ...remoteLeaves, shellLeaf, cpLeaf].sort((one, other) => rank(one) - rank(other));
+export const leaves: readonly Leaf[] = [...localLeaves, ...remoteLeaves, shellLeaf, cpLeaf, exportLeaf, mcpLeaf, mcpInstallLeaf].sort(
+  (one, other) => rank(one) - rank(other),
+);

@@ -71,8 +71,13 @@ function createProgram(making: Making): Command {
 
 function addFamily(program: Command, word: string, making: Making): Command {
   const family = leaves.filter((leaf) => leaf.words.split(' ')[0] === word);
-  const [only] = family;
-  if (only && only.words === word) return addLeaf(program, word, only, making);
+  const own = family.find((leaf) => leaf.words === word);
+  const group = own ? addLeaf(program, word, own, making).helpCommand(false) : addGroup(program, word);
+  for (const leaf of family) if (leaf !== own) addLeaf(group, leaf.words.split(' ')[1] ?? '', leaf, making);
+  return group;
+}
+
+function addGroup(program: Command, word: string): Command {
   const group = program
     .command(word)
     .summary(familySummaries[word] ?? '')
@@ -81,7 +86,6 @@ function addFamily(program: Command, word: string, making: Making): Command {
     .helpCommand(false);
   if (familyAliases[word]) group.alias(familyAliases[word]);
   addGlobals(group, globalFlags, new Set());
-  for (const leaf of family) addLeaf(group, leaf.words.split(' ')[1] ?? '', leaf, making);
   return group;
 }
 

@@ -21,7 +21,8 @@ export function openApiDocument(): Json {
     info: {
       title: 'Skillbox',
       version,
-      description: 'The self-hosted box that AI agents live in. Errors carry a stable code, a hint and the request id.',
+      description:
+        'The self-hosted box that AI agents live in. Errors carry a stable code, a hint and the request id. The Model Context Protocol is spoken at /mcp, with the same keys; it describes itself.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],

@@ -48,7 +48,9 @@ function placesOf(leaves: readonly Leaf[]): Place[] {
     flags: words === '' ? globals(true) : [helpFlag],
     values: [],
   }));
-  return [...branches, ...leaves.map(placeOf)];
+  // A word may be a command and have others below it.
+  const places = leaves.map(placeOf).map((place) => ({ ...place, commands: groups.get(place.words) ?? [] }));
+  return [...branches.filter(({ words }) => places.every((place) => place.words !== words)), ...places];
 }
 
 function placeOf(leaf: Leaf): Place {

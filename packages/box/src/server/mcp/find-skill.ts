@@ -2,8 +2,8 @@
 
 import { BoxError } from '@skillbox/protocol';
 import type { Catalog, Skill } from '../../skills/catalog.ts';
+import { skillOfToolName, toolNameOfSkill } from '../../skills/tool-name.ts';
 import type { Ask } from './ask.ts';
-import { skillOfToolName, toolNameOfSkill } from './names.ts';
 
 export async function findSkill({ box: { catalog }, caller: { tenant } }: Ask, tool: string): Promise<Skill | undefined> {
   const named = skillOfToolName(tool);

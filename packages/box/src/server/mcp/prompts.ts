@@ -1,9 +1,9 @@
 /** Skills that are instructions only, as prompts: the text to follow, and what to do with it. */
 
 import type { SkillSummary } from '@skillbox/protocol';
+import { toolNameOfSkill } from '../../skills/tool-name.ts';
 import { type Ask, may } from './ask.ts';
 import { findSkill } from './find-skill.ts';
-import { toolNameOfSkill } from './names.ts';
 import { invalidParams, isObject, type Params } from './rpc.ts';
 
 export const describePrompt = ({ name, description }: SkillSummary) => ({

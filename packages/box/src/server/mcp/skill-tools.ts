@@ -3,12 +3,12 @@
 import { BoxError, type Execution, isFinal } from '@skillbox/protocol';
 import { describeExecution } from '../../executions/description.ts';
 import type { Skill } from '../../skills/catalog.ts';
+import { toolNameOfSkill } from '../../skills/tool-name.ts';
+import { toolInput, toolOutput } from '../../skills/tool-schema.ts';
 import { type Ask, may } from './ask.ts';
 import { type Content, cut, link, longestText, type ToolResult, text } from './content.ts';
-import { toolNameOfSkill } from './names.ts';
 import { fileUri, logUri, outputUri } from './resources.ts';
 import { isObject, type Params } from './rpc.ts';
-import { toolInput, toolOutput } from './skill-schemas.ts';
 
 /** Files beyond so many are named by their number; the whole list is in the record. */
 const mostLinks = 50;

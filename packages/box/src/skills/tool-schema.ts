@@ -1,7 +1,5 @@
 /** Schemas of skills as schemas of tools, whose arguments are always an object. */
 
-import { isObject } from './rpc.ts';
-
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export interface ToolInput {
@@ -38,3 +36,5 @@ function withoutHeaderMarks(value: unknown): unknown {
   const kept = Object.entries(value).filter(([name, item]) => name !== 'x-mcp-header' || isObject(item));
   return Object.fromEntries(kept.map(([name, item]) => [name, withoutHeaderMarks(item)]));
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> => value !== null && typeof value === 'object' && !Array.isArray(value);
