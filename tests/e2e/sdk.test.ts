@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { APIError, Client, type SocketConstructor } from '@skillbox/sdk';
+import { callTool, openaiTools, skillTools } from '@skillbox/sdk/tools';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { startTestBox, type TestBox } from '../support/box.ts';
@@ -193,5 +194,46 @@ describe('sandboxes', () => {
     expect(await again.exited).toEqual({ code: 7, signal: null });
     await sandbox.destroy();
     await expect(sandbox.pty()).rejects.toMatchObject({ code: 'unreachable' });
+  });
+});
+
+describe('skills as tools of a model', () => {
+  const skill = (name: string, more: string, body = 'Read this.') =>
+    `---\nname: ${name}\nversion: 1.0.0\ndescription: The skill ${name}.\n${more}\n---\n${body}\n`;
+
+  it('have names that models take, each its own, and schemas of objects', async () => {
+    const team = client.withTenant('tools');
+    const echo = 'cp /sandbox/input.json "$SANDBOX_OUTPUT"\n';
+    for (const name of ['a.b', 'a-b', `${'x'.repeat(70)}.1`])
+      await team.skills.pushFiles({ 'SKILL.md': skill(name, 'lang: bash'), 'main.sh': echo });
+    const list = 'lang: bash\ninput_schema: {type: array, items: {type: integer}}';
+    await team.skills.pushFiles({ 'SKILL.md': skill('sum', list), 'main.sh': echo });
+    await team.skills.pushFiles({ 'SKILL.md': skill('style', 'mode: cognitive', 'Be brief.') });
+    await team.skills.pushFiles({ 'SKILL.md': skill('broken', 'lang: bash'), 'main.sh': 'echo it broke >&2\nexit 3\n' });
+
+    const tools = await skillTools(team);
+    expect(tools.map(({ name }) => name)).toEqual([
+      'skillbox_a_b',
+      expect.stringMatching(/^skillbox_a_b_[0-9a-f]{6}$/),
+      'skillbox_broken',
+      'skillbox_style',
+      'skillbox_sum',
+      `skillbox_${'x'.repeat(55)}`,
+    ]);
+    expect(openaiTools(tools).every(({ name, parameters }) => /^[\w-]{1,64}$/.test(name) && parameters.type === 'object')).toBe(true);
+    expect(await callTool(tools, 'skillbox_sum', '{"input": [1, 2]}')).toMatchObject({ content: '[1,2]', failed: false });
+    expect(await callTool(tools, 'skillbox_sum', '{"input": ["x"]}')).toMatchObject({
+      content: expect.stringContaining('/0'),
+      failed: true,
+    });
+    expect(await callTool(tools, 'skillbox_style', '')).toEqual({ content: 'Be brief.', failed: false });
+    const failed = await callTool(tools, 'skillbox_broken', '{}');
+    expect(failed).toMatchObject({
+      content: expect.stringMatching(/^exit_nonzero: .*it broke/s),
+      failed: true,
+      execution: { exit_code: 3 },
+    });
+    expect(await callTool(tools, 'none', '{}')).toMatchObject({ failed: true });
+    expect(await callTool(tools, 'skillbox_sum', '[1]')).toMatchObject({ failed: true });
   });
 });
