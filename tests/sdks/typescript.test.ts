@@ -44,7 +44,7 @@ void client.sandboxes.list({ state: 'asleep' });
     const compiler = join(repository, 'node_modules/typescript/bin/tsc');
     const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2023,dom', 'typed.ts'];
     expect(await runProgram(process.execPath, [compiler, ...flags], { cwd: project })).toMatchObject({ code: 0, stdout: '' });
-  });
+  }, 90_000);
 
   it('the one command that README says installs it, and everything that README shows works', async () => {
     rmSync(join(project, 'node_modules'), { recursive: true, force: true });
@@ -64,7 +64,7 @@ void client.sandboxes.list({ state: 'asleep' });
     expect(sandbox).toMatch(/hello from .*hello\.py\nexit code 0\ntyped in\n/);
     expect(errors).toMatch(/^404 skill_not_found .+ [0-9a-f-]{36}\nTimeoutError\n$/);
     expect(outputs).toHaveLength(5);
-  });
+  }, 90_000);
 });
 
 describe('in a browser', () => {
