@@ -55,7 +55,12 @@ module.exports = {
       from: { path: '^packages/[^/]+/src/' },
       to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
     },
-    { name: 'nothing-unresolved', severity: 'error', from: { pathNot: '^packages/(box/bin|sdk/langchain)/' }, to: { couldNotResolve: true } },
+    {
+      name: 'nothing-unresolved',
+      severity: 'error',
+      from: { pathNot: '^packages/(box/bin|sdk/langchain)/' },
+      to: { couldNotResolve: true },
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
