@@ -45,10 +45,10 @@ class SkillboxTool(BaseTool):
         input = given if _is_object(self.skill.input_schema) else given.get("input")
         try:
             result = self.client.run(self.skill.name, input=input, version=self.skill.version)
-        except APIError as error:
-            if error.code != "invalid_input":
+        except APIError as refusal:
+            if refusal.code != "invalid_input":
                 raise
-            raise ToolException(error.message) from error
+            raise ToolException(refusal.message) from refusal
         if result.status == "success":
             return _content(result), result
         error = result.error
