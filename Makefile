@@ -17,6 +17,7 @@ test: ## Install what the tests need and run all of them
 check: setup ## Lint, types, boundaries, generated files, dead code
 	@$(bin)/biome check --error-on-warnings .
 	@$(bin)/tsc --noEmit -p .
+	@$(bin)/tsc --noEmit -p packages/web
 	@$(bin)/depcruise packages --config .dependency-cruiser.cjs
 	@$(bin)/knip --include files,dependencies,unlisted,unresolved
 	@node scripts/run-ts.mjs scripts/generate-docs.ts --check
@@ -46,6 +47,7 @@ setup:
 build:
 	@node packages/box/scripts/build.mjs
 	@node packages/sdk/scripts/build.mjs
+	@node packages/web/scripts/build.mjs
 
 fix: ## Format and mend what can be mended
 	@$(bin)/biome check --write .

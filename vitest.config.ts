@@ -16,7 +16,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'together',
-          include: ['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts', 'examples/**/*.test.ts', 'bench/**/*.test.ts'],
+          include: ['packages/*/src/**/*.test.{ts,tsx}', 'tests/**/*.test.ts', 'examples/**/*.test.ts', 'bench/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...chaos, ...alone],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },

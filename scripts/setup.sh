@@ -36,6 +36,7 @@ if [ "${1:-}" = test ]; then
   [ -e /usr/sbin/dockerd ] || need dockerd docker.io iptables
   need docker-compose docker-compose
   need git git
+  need chromium chromium
   ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || packages+=(libfaketime)
   need /usr/sbin/sshd openssh-server openssh-client
 fi
@@ -83,3 +84,4 @@ fi
 say 'building'
 node packages/box/scripts/build.mjs
 node packages/sdk/scripts/build.mjs
+node packages/web/scripts/build.mjs

@@ -67,7 +67,7 @@ describe('probes and pages', () => {
     expect(page).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
     const root = await box.request('/', { key: null });
     expect(root.status).toBe(200);
-    expect(root.url).toBe(`${box.url}/docs`);
+    expect(root.url).toBe(`${box.url}/ui/`);
   });
 
   it('/metrics is Prometheus text whose counts move, without names of tenants, skills or ids', async () => {

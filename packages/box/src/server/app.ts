@@ -12,6 +12,7 @@ import { commands } from '../commands/registry.ts';
 import { checkLink } from '../executions/links.ts';
 import { type AppContext, answer } from './answer.ts';
 import { authenticate, nobody, requireScope } from './auth.ts';
+import { dashboardPaths, openDashboard } from './dashboard.ts';
 import { docsPage } from './docs-page.ts';
 import { mountE2b } from './e2b/routes.ts';
 import { orElsewhere } from './elsewhere.ts';
@@ -147,7 +148,7 @@ function mountPages(app: App, box: Box): string[] {
     }),
   );
   app.get('/livez', (c) => answer(box, c, '/livez', async () => new Response('ok\n', { headers: { 'Content-Type': 'text/plain' } })));
-  app.get('/', (c) => answer(box, c, '/', async () => new Response(null, { status: 302, headers: { Location: '/docs' } })));
+  app.get('/', (c) => answer(box, c, '/', async () => new Response(null, { status: 302, headers: { Location: '/ui/' } })));
   app.get('/metrics', (c) =>
     answer(box, c, '/metrics', async () => {
       // On the machine itself a scraper needs no key; from elsewhere figures are for administrators.
@@ -155,7 +156,12 @@ function mountPages(app: App, box: Box): string[] {
       return new Response(await box.metrics.render(), { headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' } });
     }),
   );
-  return ['/openapi.json', '/docs', '/livez', '/', '/metrics'];
+  const dashboard = openDashboard();
+  for (const path of dashboardPaths)
+    app.get(path.replace(/:(\w+)\*$/, ':$1{.+}'), (c) =>
+      answer(box, c, '/ui', async () => dashboard.answer(c.req.path, c.req.header('accept-encoding'), c.req.header('if-none-match'))),
+    );
+  return ['/openapi.json', '/docs', '/livez', '/', '/metrics', ...dashboardPaths];
 }
 
 const isLoopback = (address: string | undefined): boolean => address === '::1' || /^(::ffff:)?127\./.test(address ?? '');

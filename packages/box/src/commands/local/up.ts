@@ -78,6 +78,7 @@ async function answer({ io }: CliContext, config: Config, record: ServerRecord, 
   const facts = formatFacts(
     [
       ['url', url],
+      ['dashboard', `${url}/ui/ (sign in: skillbox open)`],
       ['admin key', key],
       ['log', log],
       ['stop it', 'skillbox down'],
