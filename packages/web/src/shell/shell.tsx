@@ -41,7 +41,7 @@ export function Shell() {
       </div>
       {menu && <button type="button" className="nav-shade" aria-label="Close the menu" onClick={() => setMenu(false)} />}
       <Nav pages={visible} current={found?.page} open={menu} onFind={() => setPalette(true)} />
-      <main className="main">
+      <main className="stage">
         {!reachable && (
           <div className="offline" role="status">
             The box does not answer. What you see may be old; it goes on by itself.
