@@ -167,7 +167,7 @@ describe('finding the way', () => {
     await page.keyboard.press('Control+k');
     const field = page.getByRole('combobox', { name: /^Find/ });
     await field.fill('exec');
-    await page.getByRole('option', { name: /^Executions/ }).waitFor();
+    await page.getByRole('option', { name: /^Executions g e/ }).waitFor();
     await visitor.accessible();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Executions' }).waitFor();
@@ -189,7 +189,7 @@ describe('finding the way', () => {
     await page.getByRole('button', { name: 'Menu' }).click();
     await page.getByRole('button', { name: 'Light colours' }).click();
     expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe('light');
-    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.locator('.nav').getByRole('link', { name: 'Overview' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await visitor.fitsPhone();
     visitor.quiet();
@@ -202,7 +202,7 @@ describe('finding the way', () => {
     await box.newKey('acme');
     await visitor.go('/');
     await page.getByLabel('Tenant').selectOption('acme');
-    await page.getByRole('link', { name: 'Executions' }).click();
+    await page.locator('.nav').getByRole('link', { name: 'Executions' }).click();
     await page.getByRole('heading', { name: 'Executions' }).waitFor();
     expect(new URL(page.url()).search).toBe('?tenant=acme');
     visitor.quiet();

@@ -2,6 +2,7 @@
 
 export function formatMs(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–';
+  if (ms === 0) return '0 ms';
   if (ms < 1) return `${ms.toFixed(2)} ms`;
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;

@@ -99,7 +99,7 @@ function Tiles({ figures }: { readonly figures: ExecutionFigures }) {
         to="/executions?status=failed"
       />
       <Tile name="Time, p50" value={formatMs(figures.total?.p50)} note={`p95 ${formatMs(figures.total?.p95)}`} />
-      <Tile name="Served warm" value={figures.warm === null ? '–' : formatPercent(figures.warm)} note="by a sandbox that stood ready" />
+      <Tile name="Served warm" value={figures.warm === null ? '–' : formatPercent(figures.warm)} note="from what stood ready" />
     </div>
   );
 }

@@ -16,10 +16,11 @@ const series = [
 ];
 
 export function ThroughputCard({ figures, window }: Props & { readonly window: string }) {
-  const per = figures.step_seconds >= 60 ? `${figures.step_seconds / 60} min` : `${figures.step_seconds} s`;
+  const per =
+    figures.step_seconds === 60 ? 'minute' : figures.step_seconds > 60 ? `${figures.step_seconds / 60} min` : `${figures.step_seconds} s`;
   return (
     <Card title={`Executions for each ${per}, last ${window}`}>
-      <div className="inside">
+      <div className="inside fill">
         <StackedBars series={series} points={everyStep(figures)} title="Executions over time" format={formatCount} />
       </div>
     </Card>
