@@ -613,6 +613,24 @@ type Health struct {
 	MissingLayers []string `json:"missing_layers"`
 }
 
+// HostCheck is a record of the box.
+type HostCheck struct {
+	Name string `json:"name"`
+	// missing: the box cannot do its work; warn: it can, but look at it
+	// ok, warn, missing
+	State  string `json:"state"`
+	Detail string `json:"detail"`
+	// The line that mends it
+	Fix *string `json:"fix,omitempty"`
+}
+
+// HostExamination is a record of the box.
+type HostExamination struct {
+	// Nothing is missing
+	Healthy bool        `json:"healthy"`
+	Checks  []HostCheck `json:"checks"`
+}
+
 // HostReportMemory is a record of the box.
 type HostReportMemory struct {
 	TotalBytes int64 `json:"total_bytes"`
@@ -1290,6 +1308,12 @@ func (s *Skills) pushPacked(ctx context.Context, files []packedFile) (*PushedSki
 		return nil, err
 	}
 	return s.Push(ctx, bytes.NewReader(archive))
+}
+
+// File is the content of one of its files, as it was pushed; its record lists them.
+func (s *Skills) File(ctx context.Context, name, version, path string) ([]byte, error) {
+	input := fields{"name": name, "version": orLatest(version), "path": path}
+	return readAll(s.conn.open(ctx, "GET /v1/skills/{name}/{version}/files/{path}", input, send{}))
 }
 
 // Delete one version; records of its executions stay.
@@ -2260,6 +2284,11 @@ type Host struct{ group }
 // Inspect shows the machine, its sandboxes and providers.
 func (h *Host) Inspect(ctx context.Context) (*HostReport, error) {
 	return ask[HostReport](ctx, h.conn, "GET /v1/host", nil, send{})
+}
+
+// Doctor looks at it anew: what it has and lacks, and the line that mends each.
+func (h *Host) Doctor(ctx context.Context) (*HostExamination, error) {
+	return ask[HostExamination](ctx, h.conn, "GET /v1/host/doctor", nil, send{})
 }
 
 // Stale lists sandboxes that no record owns, whose time is over, or that a crash left unfinished.

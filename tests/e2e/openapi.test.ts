@@ -199,6 +199,7 @@ describe('answers fit what the document says', () => {
     await expectFit('host.inspect', '/v1/host', { status: 200 });
     await expectFit('host.canary', '/v1/host/canary', { body: {}, status: 200 });
     await expectFit('host.inspect', '/v1/host', { status: 200 });
+    await expectFit('host.doctor', '/v1/host/doctor', { status: 200 });
     await expectFit('host.stale', '/v1/host/stale', { status: 200 });
     await expectFit('host.reap', '/v1/host/reap', { body: { dry_run: true }, status: 200 });
     const made = await expectFit('sandbox.create', '/v1/sandboxes', {
@@ -301,6 +302,7 @@ describe('answers fit what the document says', () => {
       'signin.end': '/v1/sign-in',
       'execution.archive': `/v1/executions/${id}/files.tar.gz`,
       'execution.file': `/v1/executions/${id}/files/a`,
+      'skill.file': '/v1/skills/plain/1.0.0/files/SKILL.md',
       'skill.delete': '/v1/skills/plain/1.0.0',
       'skill.build-log': '/v1/skills/needy/latest/build',
       'secret.delete': '/v1/secrets/TOKEN',

@@ -187,7 +187,7 @@ const goodParams = (command: Command): Record<string, fc.Arbitrary<string>> => {
     id: goodId(command),
     program: fc.constantFrom(command.name === 'sandbox.output' ? '1' : '2', '2', '99', '0', '-1', '1e3'),
     port: fc.constantFrom('8000', '0', '65536', '80x'),
-    path: fc.constantFrom('a.txt', 'a/b', '.', '..'),
+    path: fc.constantFrom(command.name === 'skill.file' ? 'SKILL.md' : 'a.txt', 'a.txt', 'a/b', '.', '..'),
   };
 };
 

@@ -272,6 +272,24 @@ describe('reading', () => {
     expect(await box.json(`/v1/skills?${query}`)).toMatchObject({ status: 400, body: { error } });
   });
 
+  it('gives each file as it was pushed, to be kept and not to be opened as a page', async () => {
+    const files = { ...echoSkill('with-files'), 'notes/a b.html': '<script>alert(1)</script>' };
+    const { body } = await box.push(files);
+    expect((body as unknown as SkillDetail).files.map(({ path }) => path).sort()).toEqual(Object.keys(files).sort());
+    for (const [path, text] of Object.entries(files)) {
+      const address = `/v1/skills/with-files/latest/files/${path.split('/').map(encodeURIComponent).join('/')}`;
+      const response = await box.request(address);
+      expect(await response.text()).toBe(text);
+      expect(response.headers.get('content-type')).toBe('application/octet-stream');
+      expect(response.headers.get('content-disposition')).toMatch(/^attachment; filename="[\w.-]+"$/);
+      expect(response.headers.get('content-security-policy')).toContain('sandbox');
+    }
+    for (const path of ['absent', 'notes', '..%2f..%2fadmin.key', 'SKILL.md%00']) {
+      const { status } = await box.json(`/v1/skills/with-files/1.0.0/files/${path}`);
+      expect([path, status]).toEqual([path, 404]);
+    }
+  });
+
   it('finds skills by words, best first, only in the latest version', async () => {
     const key = await box.newKey('finding');
     await box.push(echoSkill('chart-maker', { description: 'Draws charts of numbers.' }), key);

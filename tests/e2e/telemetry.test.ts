@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CanaryRun, HostReport, Page, RouteExplanation, Sandbox, StaleItem } from '@skillbox/protocol';
+import type { CanaryRun, HostExamination, HostReport, Page, RouteExplanation, Sandbox, StaleItem } from '@skillbox/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SandboxRow } from '../../packages/box/src/store/tables.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
@@ -81,6 +81,17 @@ describe('inspect host', () => {
     await box.json(`/v1/sandboxes/${id}`, { method: 'DELETE' });
     const after = (await box.json<HostReport>('/v1/host')).body.sandboxes;
     expect(after).toMatchObject({ ready: before.sandboxes.ready, destroyed: before.sandboxes.destroyed + 1 });
+  });
+
+  it('the doctor looks at it over the API as in the shell', async () => {
+    const { status, body } = await box.json<HostExamination>('/v1/host/doctor');
+    expect(status).toBe(200);
+    const { stdout } = await cli('doctor', '--json');
+    const names = ({ checks }: HostExamination): string[] => checks.map(({ name }) => name).filter((name) => !/^(port|server)$/.test(name));
+    expect(names(body)).toEqual(names(JSON.parse(stdout) as HostExamination));
+    expect(body.healthy).toBe(body.checks.every(({ state }) => state !== 'missing'));
+    for (const { fix, state } of body.checks) if (state === 'missing') expect(fix).toBeTruthy();
+    expect(body.checks).toContainEqual(expect.objectContaining({ name: 'state root', state: 'ok', detail: box.stateRoot }));
   });
 
   it('the canary tells how long each step took, is remembered, and leaves nothing', async () => {

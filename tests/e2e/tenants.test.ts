@@ -145,6 +145,11 @@ const cases: Record<string, Case> = {
   },
   'skill.versions': { theirs: () => ({ params: { name: 'private' } }), absent: () => ({ params: { name: 'nobodys' } }), outcome: 404 },
   'skill.show': { theirs: () => namedSkill('private', '1.0.0'), absent: () => namedSkill('nobodys', '1.0.0'), outcome: 404 },
+  'skill.file': {
+    theirs: () => ({ params: { ...namedSkill('private', '1.0.0').params, path: 'SKILL.md' } }),
+    absent: () => ({ params: { ...namedSkill('nobodys', '1.0.0').params, path: 'SKILL.md' } }),
+    outcome: 404,
+  },
   'skill.build': {
     theirs: () => ({ ...namedSkill('needy', '1.0.0'), ...posted() }),
     absent: () => ({ ...namedSkill('nobodys', '1.0.0'), ...posted() }),
@@ -320,6 +325,7 @@ const cases: Record<string, Case> = {
     check: (body) => expect(body).toMatchObject({ template: 'canary@1', route: [{ provider: 'bubblewrap', taken: true }] }),
   },
   'host.inspect': { theirs: () => ({}), absent: () => ({}), outcome: 403 },
+  'host.doctor': { theirs: () => ({}), absent: () => ({}), outcome: 403 },
   'host.stale': { theirs: () => ({}), absent: () => ({}), outcome: 403 },
   'host.canary': { theirs: () => ({ options: { body: {} } }), absent: () => ({ options: { body: {} } }), outcome: 403 },
   'host.reap': { theirs: () => ({ options: { body: {} } }), absent: () => ({ options: { body: {} } }), outcome: 403 },

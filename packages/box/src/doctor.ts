@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BoxError, dependencyKinds, languages } from '@skillbox/protocol';
+import { BoxError, type HostCheck as Check, dependencyKinds, languages } from '@skillbox/protocol';
 import type { Config } from './config.ts';
 import { formatFinding } from './manifest/finding.ts';
 import { checkManifestFile } from './manifest/load.ts';
@@ -16,15 +16,6 @@ import { openBubblewrap } from './sandbox/providers/bubblewrap/provider.ts';
 import { findToolchain, isUsable } from './skills/dependencies/toolchain.ts';
 import { readServerRecord, type ServerRecord } from './state.ts';
 import { formatSize } from './units.ts';
-
-export interface Check {
-  readonly name: string;
-  /** missing: the box cannot do its work; warn: it can, but look at it. */
-  readonly state: 'ok' | 'warn' | 'missing';
-  readonly detail: string;
-  /** The line that mends it. */
-  readonly fix?: string;
-}
 
 const leastDiskBytes = 2 ** 30;
 

@@ -70,6 +70,21 @@ export const staleItem = z
   })
   .meta({ id: 'StaleSandbox' });
 
+export const hostCheck = z
+  .object({
+    name: z.string(),
+    state: z.enum(['ok', 'warn', 'missing']).describe('missing: the box cannot do its work; warn: it can, but look at it'),
+    detail: z.string(),
+    fix: z.string().optional().describe('The line that mends it'),
+  })
+  .meta({ id: 'HostCheck' });
+
+export const hostExamination = z
+  .object({ healthy: z.boolean().describe('Nothing is missing'), checks: z.array(hostCheck) })
+  .meta({ id: 'HostExamination' });
+
+export type HostExamination = z.infer<typeof hostExamination>;
+export type HostCheck = z.infer<typeof hostCheck>;
 export type RouteExplanation = z.infer<typeof routeExplanation>;
 export type CanaryRun = z.infer<typeof canaryRun>;
 export type HostReport = z.infer<typeof hostReport>;

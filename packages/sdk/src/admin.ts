@@ -188,6 +188,11 @@ export class Host extends Group {
     return this.connection.call('GET /v1/host', {}, options);
   }
 
+  /** Looks at it anew: what it has and lacks, and the line that mends each. */
+  doctor(options?: CallOptions): Promise<t.HostExamination> {
+    return this.connection.call('GET /v1/host/doctor', {}, options);
+  }
+
   /** Sandboxes that no record owns, whose time is over, or that a crash left unfinished. */
   stale(options?: CallOptions): Promise<t.Page<t.StaleSandbox>> {
     return this.connection.call('GET /v1/host/stale', {}, options);

@@ -32,6 +32,11 @@ export class Skills {
     return this.#connection.call('GET /v1/skills/{name}/{version}', { name, version }, options);
   }
 
+  /** The bytes of one of its files, as it was pushed; its record lists them. */
+  file(name: string, version: string, path: string, options?: CallOptions): Promise<Uint8Array> {
+    return this.#connection.call('GET /v1/skills/{name}/{version}/files/{path}', { name, version, path }, options);
+  }
+
   /** Highest first. */
   versions(name: string, options?: CallOptions): Promise<Page<SkillSummary>> {
     return this.#connection.call('GET /v1/skills/{name}/versions', { name }, options);

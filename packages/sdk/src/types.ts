@@ -385,6 +385,21 @@ export interface Health {
   missing_layers: string[];
 }
 
+export interface HostCheck {
+  name: string;
+  /** missing: the box cannot do its work; warn: it can, but look at it */
+  state: 'ok' | 'warn' | 'missing';
+  detail: string;
+  /** The line that mends it */
+  fix?: string;
+}
+
+export interface HostExamination {
+  /** Nothing is missing */
+  healthy: boolean;
+  checks: HostCheck[];
+}
+
 export interface HostReport {
   host: string;
   version: string;
@@ -944,6 +959,18 @@ export interface Routes {
       version: string;
     };
     output: undefined;
+  };
+  /** Read one file of a skill, as it was pushed */
+  'GET /v1/skills/{name}/{version}/files/{path}': {
+    input: {
+      /** Name of the skill */
+      name: string;
+      /** A version, or latest: the highest one, pre-releases only when there is nothing else */
+      version: string;
+      /** Path of the file inside the skill */
+      path: string;
+    };
+    output: Uint8Array;
   };
   /** Install the dependencies of a skill, once more if that failed */
   'POST /v1/skills/{name}/{version}/build': {
@@ -1610,6 +1637,11 @@ export interface Routes {
   'GET /v1/host/stale': {
     input: Record<string, never>;
     output: Page<StaleSandbox>;
+  };
+  /** Look at this host anew: what it has and lacks, and the line that mends each */
+  'GET /v1/host/doctor': {
+    input: Record<string, never>;
+    output: HostExamination;
   };
   /** Make a canary sandbox now, run a program in it, end it, and tell how long each step took */
   'POST /v1/host/canary': {

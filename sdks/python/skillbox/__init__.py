@@ -610,6 +610,23 @@ class Health:
 
 
 @dataclass(frozen=True)
+class HostCheck:
+    name: str
+    #: missing: the box cannot do its work; warn: it can, but look at it
+    state: Literal["ok", "warn", "missing"]
+    detail: str
+    #: The line that mends it
+    fix: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class HostExamination:
+    #: Nothing is missing
+    healthy: bool
+    checks: List[HostCheck]
+
+
+@dataclass(frozen=True)
 class HostReportMemory:
     total_bytes: int
     free_bytes: int
@@ -1738,6 +1755,11 @@ class Skills(_Group):
         """A folder with SKILL.md, or a zip of one, on the disk."""
         return self.push(_read_skill(os.fspath(path)))
 
+    def file(self, name: str, version: str, path: str) -> bytes:
+        """The bytes of one of its files, as it was pushed; its record lists them."""
+        input = {"name": name, "version": version, "path": path}
+        return self._connection.open("GET /v1/skills/{name}/{version}/files/{path}", input).read()
+
     def delete(self, name: str, version: str) -> None:
         self._connection.call("DELETE /v1/skills/{name}/{version}", _given(name=name, version=version))
 
@@ -2358,6 +2380,10 @@ class Host(_Group):
 
     def inspect(self) -> HostReport:
         return self._ask(HostReport, "GET /v1/host", {})
+
+    def doctor(self) -> HostExamination:
+        """Looks at it anew: what it has and lacks, and the line that mends each."""
+        return self._ask(HostExamination, "GET /v1/host/doctor", {})
 
     def stale(self) -> Page[StaleSandbox]:
         """Sandboxes that no record owns, whose time is over, or that a crash left unfinished."""

@@ -162,6 +162,8 @@ func callWork(ctx context.Context, c *skillbox.Client, name string, w with) (any
 		return c.Skills.Get(ctx, w.text("name"), w.text("version"))
 	case "skills.versions":
 		return c.Skills.Versions(ctx, w.text("name"))
+	case "skills.file":
+		return content(c.Skills.File(ctx, w.text("name"), w.text("version"), w.text("path")))
 	case "skills.push":
 		archive, err := os.Open(w.text("path"))
 		check(err)
@@ -417,6 +419,8 @@ func callRest(ctx context.Context, c *skillbox.Client, name string, w with) (any
 		return c.Webhooks.Retry(ctx, w.text("name"), w.text("event"))
 	case "host.inspect":
 		return c.Host.Inspect(ctx)
+	case "host.doctor":
+		return c.Host.Doctor(ctx)
 	case "host.stale":
 		return c.Host.Stale(ctx)
 	case "host.canary":

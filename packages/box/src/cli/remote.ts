@@ -44,6 +44,8 @@ export const withoutFace: Readonly<Record<string, string>> = {
   'execution.events': 'run --follow and exec logs --follow read it',
   'execution.archive': 'exec files --download writes the files themselves',
   'execution.file': 'run --download and exec files --download fetch with it',
+  'skill.file': 'skill show lists the files; the dashboard compares versions with it',
+  'host.doctor': 'doctor looks by itself, and needs no server',
   'event.follow': 'events lists what happened; the dashboard follows it',
   'signin.exchange': 'open prints the link; the dashboard exchanges its code',
   'signin.end': 'a shell does not sign in',

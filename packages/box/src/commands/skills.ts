@@ -1,3 +1,5 @@
+import { posix } from 'node:path';
+import { Readable } from 'node:stream';
 import { lintFinding, page, pageQuery, skillDependencies, skillDetail, skillName, skillSummary, versionOrLatest } from '@skillbox/protocol';
 import { z } from 'zod';
 import { command, Reply } from './command.ts';
@@ -82,6 +84,23 @@ export const skillCommands = [
       examples: ['skillbox skill show data-analysis', 'skillbox skill show data-analysis --version 1.0.0 --json'],
     },
     run: ({ box, caller }, { name, version }) => box.catalog.show(caller.tenant, name, version),
+  }),
+
+  command({
+    name: 'skill.file',
+    summary: 'Read one file of a skill, as it was pushed',
+    description: 'The record of the skill lists them.',
+    scope: 'skills:read',
+    effect: 'read',
+    input: z.object({ ...which, path: z.string().min(1).max(4096).describe('Path of the file inside the skill') }),
+    output: { kind: 'bytes', contentType: 'application/octet-stream' },
+    http: { method: 'GET', path: '/v1/skills/:name/:version/files/:path*' },
+    async run({ box, caller }, { name, version, path }) {
+      const data = await box.catalog.file(caller.tenant, name, version, path);
+      const shown = posix.basename(path).replace(/[^\w.-]/g, '_');
+      const headers = { 'Content-Length': String(data.length), 'Content-Disposition': `attachment; filename="${shown}"` };
+      return new Reply(Readable.from([data]), { headers });
+    },
   }),
 
   command({

@@ -1,5 +1,6 @@
-import { canaryRun, hostReport, page, routeExplanation, staleItem, templateName } from '@skillbox/protocol';
+import { canaryRun, hostExamination, hostReport, page, routeExplanation, staleItem, templateName } from '@skillbox/protocol';
 import { z } from 'zod';
+import { examine } from '../doctor.ts';
 import { machineReport } from '../sandbox/machine.ts';
 import type { StockState } from '../sandbox/stock.ts';
 import { command } from './command.ts';
@@ -50,6 +51,21 @@ export const telemetryCommands = [
     http: { method: 'GET', path: '/v1/host/stale' },
     cli: { words: 'inspect stale', examples: ['skillbox inspect stale'] },
     run: async ({ box }) => ({ items: await box.sandboxes.telemetry.stale(), next_cursor: null }),
+  }),
+
+  command({
+    name: 'host.doctor',
+    summary: 'Look at this host anew: what it has and lacks, and the line that mends each',
+    description: 'What skillbox doctor prints there. Layers of the sandbox are tried for real, beside what runs.',
+    scope: 'admin',
+    effect: 'read',
+    input: z.object({}),
+    output: { kind: 'json', schema: hostExamination },
+    http: { method: 'GET', path: '/v1/host/doctor' },
+    async run({ box }) {
+      const checks = await examine(() => box.config);
+      return { healthy: checks.every(({ state }) => state !== 'missing'), checks };
+    },
   }),
 
   command({

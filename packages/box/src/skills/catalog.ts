@@ -40,6 +40,8 @@ export interface Catalog {
   versions(tenant: string, name: string): Promise<SkillSummary[]>;
   show(tenant: string, name: string, version: string): Promise<SkillDetail>;
   search(tenant: string, query: string, limit: number): Promise<SkillSummary[]>;
+  /** One of its files, as it was pushed. */
+  file(tenant: string, name: string, version: string, path: string): Promise<Buffer>;
   remove(caller: Caller, name: string, version: string): Promise<void>;
   /** For running: latest or a version, with everything a run needs. */
   resolve(tenant: string, name: string, version: string): Promise<Skill>;
@@ -203,6 +205,14 @@ export function createCatalog({ database, blobs, dependencies, events, tenants, 
     async search(tenant, query, limit) {
       const rows = await kysely.selectFrom('skills').selectAll().where('tenant', '=', tenant).execute();
       return summariesOf(tenant, searchSkills(newestOfEach(rows), query).slice(0, limit));
+    },
+
+    async file(tenant, name, version, path) {
+      const row = await rowOf(tenant, name, version);
+      const files = await readArchive(await blobs.read(row.archive), limits);
+      const file = files.find((candidate) => candidate.path === path);
+      if (!file) throw new BoxError('not_found', `${name} ${row.version} has no file ${JSON.stringify(path)}.`);
+      return file.data;
     },
 
     async remove(caller, name, version) {

@@ -1,9 +1,9 @@
 /** skillbox doctor: the findings of doctor.ts for people. */
 
-import { exitCodes } from '@skillbox/protocol';
+import { type HostCheck as Check, exitCodes } from '@skillbox/protocol';
 import type { CliContext, Outcome } from '../../cli/leaf.ts';
 import type { Paint } from '../../cli/paint.ts';
-import { type Check, examine } from '../../doctor.ts';
+import { examine } from '../../doctor.ts';
 import { acceptableLayers } from '../../manifest/schema.ts';
 
 export async function doctor({ config, io }: CliContext): Promise<Outcome> {
