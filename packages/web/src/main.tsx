@@ -5,6 +5,7 @@ import { applyTheme } from './shell/theme.ts';
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/parts.css';
+import './styles/layout.css';
 import './styles/shell.css';
 
 applyTheme();

@@ -12,7 +12,7 @@ export interface BoxAccess {
   /** Whom it looks at and acts for: its own tenant, or the one an administrator chose. */
   readonly tenant: string;
   /** What is not allowed is not shown. */
-  may(scope: Scope | 'any'): boolean;
+  may(scope: Scope | 'any' | readonly Scope[]): boolean;
   signOut(why?: string): void;
 }
 

@@ -31,8 +31,8 @@ export interface PageInfo {
   readonly icon: IconName;
   /** Place in the navigation, from the top. */
   readonly order: number;
-  /** Who lacks it does not see the page. `any` for everybody who is signed in. */
-  readonly scope: Scope | 'any';
+  /** Who lacks it, or all of several, does not see the page. `any` for everybody who is signed in. */
+  readonly scope: Scope | 'any' | readonly Scope[];
   /** The first is where the navigation leads. */
   readonly routes: readonly Route[];
   /** Press g, then this. */

@@ -27,7 +27,7 @@ describe('instructions', () => {
   ])('make no element and no address of %s', (text) => {
     const html = made(text);
     expect(html).not.toMatch(/<(script|img|iframe|svg)/i);
-    expect(html).not.toMatch(/href="(?!https?:)/i);
+    expect(html).not.toMatch(/href="(?!https?:|mailto:)/i);
     expect(html).not.toMatch(/<[a-z]+[^>]* on\w+=/);
   });
 

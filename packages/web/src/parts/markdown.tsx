@@ -142,7 +142,7 @@ function inline(text: string): ReactNode[] {
 
 /** Pictures are links too: nothing is loaded from anywhere. */
 function link(label: string, target: string, key: number): ReactNode {
-  if (!/^https?:\/\//i.test(target)) return label || target;
+  if (!/^(https?:\/\/|mailto:)/i.test(target)) return label || target;
   return (
     <a key={key} href={target} target="_blank" rel="noopener noreferrer nofollow">
       {label || target}

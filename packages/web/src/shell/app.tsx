@@ -96,7 +96,7 @@ function Inside({ signedIn: { key, self }, onOut }: { readonly signedIn: Extract
   const access = useMemo(
     (): BoxAccess => ({
       ...{ client, self, tenant },
-      may: (scope) => scope === 'any' || isAdmin || self.scopes.includes(scope),
+      may: (scope) => scope === 'any' || isAdmin || [scope].flat().some((each) => self.scopes.includes(each)),
       signOut(why) {
         // Without a reason it is the person's wish, and the box should know; one that cannot be told forgets the key all the same.
         if (why === undefined) client.signIn.end().catch(noteFailure);

@@ -1,0 +1,46 @@
+import type { PageInfo } from '../page.ts';
+import { parts } from './parts.ts';
+
+export const page: PageInfo = {
+  title: 'Admin',
+  icon: 'shield',
+  order: 50,
+  // Who may see one of its parts sees the page, with that part.
+  scope: [...new Set(parts.map(({ scope }) => scope))],
+  shortcut: 'a',
+  routes: [
+    { path: '/admin', view: () => import('./admin.tsx') },
+    { path: '/admin/:part', view: () => import('./admin.tsx') },
+  ],
+  entries: parts.map(({ id, title, scope }) => ({ title: `Admin: ${title}`, to: `/admin/${id}`, scope })),
+  commands: [
+    'key.create',
+    'key.list',
+    'key.revoke',
+    'tenant.list',
+    'tenant.set',
+    'credits.show',
+    'credits.grant',
+    'credits.history',
+    'secret.set',
+    'secret.list',
+    'secret.delete',
+    'template.list',
+    'template.show',
+    'template.apply',
+    'route.explain',
+    'host.inspect',
+    'host.doctor',
+    'host.stale',
+    'host.canary',
+    'host.reap',
+    'event.list',
+    'webhook.create',
+    'webhook.list',
+    'webhook.show',
+    'webhook.delete',
+    'webhook.test',
+    'webhook.deliveries',
+    'webhook.retry',
+  ],
+};
