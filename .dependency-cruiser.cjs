@@ -46,7 +46,7 @@ module.exports = {
     {
       name: 'product-imports-no-tests',
       severity: 'error',
-      from: { path: '^packages/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^packages/', pathNot: '\\.test\\.tsx?$' },
       to: { path: '^(tests|bench|scripts|examples)/' },
     },
     {
@@ -64,7 +64,7 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '\\.test\\.ts$' },
+    exclude: { path: ['\\.test\\.tsx?$', '^packages/[^/]+/dist/'] },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
     enhancedResolveOptions: {
