@@ -43,6 +43,7 @@ module.exports = {
       from: { path: '^packages/box/src/', pathNot: '^packages/box/src/(sandbox/|box\\.ts|doctor\\.ts)' },
       to: { path: '^packages/box/src/sandbox/providers/' },
     },
+    { name: 'web-through-the-sdk', severity: 'error', from: { path: '^packages/web/' }, to: { path: '^packages/(box|protocol)/' } },
     {
       name: 'product-imports-no-tests',
       severity: 'error',
