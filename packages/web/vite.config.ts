@@ -11,7 +11,7 @@ function packed(): Plugin {
     configResolved({ build }) {
       folder = build.outDir;
     },
-    closeBundle() {
+    writeBundle() {
       for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
         if (!/\.(js|css|html|svg)$/.test(name)) continue;
         const path = join(folder, name);
