@@ -18,6 +18,6 @@ it('takes every parameter of a path as an input', () => {
     for (const [, name = ''] of http.path.matchAll(/:(\w+)/g)) expect(Object.keys(input.shape)).toContain(name);
 });
 
-it('needs a key for everything but the probes', () => {
-  expect(commands.filter(({ scope }) => scope === null).map(({ name }) => name)).toEqual(['box.health', 'box.ready']);
+it('needs a key for everything but the probes and a sign-in, which has a code', () => {
+  expect(commands.filter(({ scope }) => scope === null).map(({ name }) => name)).toEqual(['signin.exchange', 'box.health', 'box.ready']);
 });
