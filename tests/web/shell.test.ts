@@ -169,7 +169,7 @@ describe('finding the way', () => {
     await field.fill('exec');
     await page.getByRole('option', { name: /^Executions g e/ }).waitFor();
     await visitor.accessible();
-    await page.keyboard.press('Enter');
+    await field.press('Enter');
     await page.getByRole('heading', { name: 'Executions' }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/ui/executions');
     await page.keyboard.press('g');

@@ -29,7 +29,10 @@ export function Palette({ pages, onClose }: { readonly pages: readonly PageInfo[
   const current = Math.min(at, entries.length - 1);
 
   useEffect(() => dialog.current?.showModal(), []);
-  useEffect(() => dialog.current?.querySelector(`[data-at="${current}"]`)?.scrollIntoView({ block: 'nearest' }), [current]);
+  useEffect(() => {
+    // Newer browsers answer with a promise, which is nothing to clean up with.
+    void dialog.current?.querySelector(`[data-at="${current}"]`)?.scrollIntoView({ block: 'nearest' });
+  }, [current]);
 
   const choose = (entry: Entry | undefined): void => {
     dialog.current?.close();
