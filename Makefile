@@ -2,7 +2,7 @@
 MAKEFLAGS += --no-print-directory
 bin := node_modules/.bin
 
-.PHONY: up down setup build test check fix docs examples bench bench-quick load soak mutate-boundary clean
+.PHONY: up down setup build test check fix docs examples bench bench-quick load soak screenshots mutate-boundary clean
 
 up: setup ## Install, build, start the box, run a first skill
 	@scripts/up.sh
@@ -33,6 +33,10 @@ bench-quick: ## The main ratios in under two minutes, as JSON on the last line
 soak: setup ## Faults of every kind under load, for MINUTES (10), from SEED: make soak MINUTES=60
 	@scripts/setup.sh test
 	@node scripts/run-ts.mjs tests/chaos/soak.ts
+
+screenshots: setup ## Take the pictures of the dashboard in docs/screenshots anew
+	@scripts/setup.sh test
+	@node scripts/run-ts.mjs scripts/screenshots.ts
 
 load: setup ## The load tests in their long form: a minute of ten times too much (SKILLBOX_SEED=N repeats a run)
 	@SKILLBOX_LONG=1 $(bin)/vitest run --project alone tests/load

@@ -1,4 +1,4 @@
-/** Pictures of the dashboard for README and docs, of a box with real work in it: node scripts/run-ts.mjs scripts/screenshots.ts [folder] */
+/** Pictures of the dashboard for README and docs, of a box with real work in it: make screenshots */
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -51,7 +51,7 @@ for (let turn = 0; turn < 40; turn += 1) {
     await call('/v1/executions', { skill: 'text-summary', input: { text: 'A box that agents live in. It is quick. It is safe.' } });
   if (turn % 13 === 0) await call('/v1/executions', { skill: 'data-analysis', input: { data: ['no number'] } });
 }
-await call('/v1/sandboxes', { template: 'base', labels: { for: 'pictures' } });
+const sandbox = await call<{ id: string }>('/v1/sandboxes', { template: 'base', labels: { for: 'pictures' } });
 
 const browser = await chromium.launch({
   executablePath: '/usr/bin/chromium',
@@ -66,6 +66,11 @@ const pictures: [name: string, path: string, theme: 'dark' | 'light', width: num
   ['execution', `/executions/${last}`, 'dark', 1280],
   ['execution-output', `/executions/${last}?tab=output`, 'light', 1280],
   ['execution-timings', `/executions/${last}?tab=timings`, 'dark', 1280],
+  ['skills', '/skills', 'dark', 1280],
+  ['skill', '/skills/data-analysis', 'light', 1280],
+  ['sandboxes', '/sandboxes', 'dark', 1280],
+  ['sandbox-terminal', `/sandboxes/${sandbox.id}?tab=terminal`, 'dark', 1280],
+  ['admin', '/admin', 'light', 1280],
 ];
 for (const [name, path, theme, width] of pictures) {
   const context = await browser.newContext({ viewport: { width, height: width < 400 ? 740 : 860 }, colorScheme: theme });
@@ -74,7 +79,7 @@ for (const [name, path, theme, width] of pictures) {
   await page.goto(`${url}/ui${path}`);
   await page.waitForSelector('.page');
   await page.waitForFunction(() => !document.querySelector('.skeleton'));
-  await page.waitForTimeout(800);
+  await page.waitForTimeout(1500);
   await page.screenshot({ path: join(folder, `${name}.png`) });
   await context.close();
   console.log(join(folder, `${name}.png`));

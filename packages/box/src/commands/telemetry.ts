@@ -1,6 +1,5 @@
 import { canaryRun, hostExamination, hostReport, page, routeExplanation, staleItem, templateName } from '@skillbox/protocol';
 import { z } from 'zod';
-import { examine } from '../doctor.ts';
 import { machineReport } from '../sandbox/machine.ts';
 import type { StockState } from '../sandbox/stock.ts';
 import { command } from './command.ts';
@@ -63,6 +62,8 @@ export const telemetryCommands = [
     output: { kind: 'json', schema: hostExamination },
     http: { method: 'GET', path: '/v1/host/doctor' },
     async run({ box }) {
+      // Not before: it brings the providers with it, and the command line reads this file too.
+      const { examine } = await import('../doctor.ts');
       const checks = await examine(() => box.config);
       return { healthy: checks.every(({ state }) => state !== 'missing'), checks };
     },
