@@ -102,7 +102,9 @@ describe('a box from the shell', () => {
   it('starts, says where it is, and starting it again changes nothing', () => {
     const first = run('up');
     expect(first).toMatchObject({ code: 0, stderr: '' });
-    expect(first.stdout).toMatch(/The box is up\.\nurl +http:\/\/127\.0\.0\.1:\d+\ndashboard +http:\/\/127\.0\.0\.1:\d+\/ui\/ .*\nadmin key +\S+admin\.key/);
+    expect(first.stdout).toMatch(
+      /The box is up\.\nurl +http:\/\/127\.0\.0\.1:\d+\ndashboard +http:\/\/127\.0\.0\.1:\d+\/ui\/ .*\nadmin key +\S+admin\.key/,
+    );
     const again = json<{ url: string; admin_key_file: string; services: object[] }>('up');
     expect(again.services).toMatchObject([{ name: 'server', state: 'running' }]);
     expect(first.stdout).toContain(again.url);
