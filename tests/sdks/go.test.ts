@@ -4,13 +4,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commands } from '../../packages/box/src/commands/registry.ts';
 import type { TestBox } from '../support/box.ts';
-import { codeBlocks, installed, offlineGo, repository, routesIn, runProgram, startBoxWithExamples } from './programs.ts';
+import { codeBlocks, installed, offlineGo, registryRoutes, repository, routesIn, runProgram, startBoxWithExamples } from './programs.ts';
 
 it('has a method for every route, and none for a route there is not', () => {
   const source = readFileSync(join(repository, 'sdks/go/skillbox.go'), 'utf8');
-  expect(routesIn(source)).toEqual(commands.map(({ http }) => `${http.method} ${http.path.replace(/:(\w+)\*?/g, '{$1}')}`).sort());
+  expect(routesIn(source)).toEqual(registryRoutes());
 });
 
 const go = installed('go');

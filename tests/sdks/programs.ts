@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { commands } from '../../packages/box/src/commands/registry.ts';
 import { packArchive, readFolder } from '../../packages/box/src/skills/archive.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
 
@@ -68,3 +69,7 @@ export const offlineGo = { GOPROXY: 'off', GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'lo
 export function routesIn(source: string): string[] {
   return [...new Set([...source.matchAll(/"((?:GET|POST|PUT|DELETE) \/[^"\s]+)"/g)].map((match) => match[1] as string))].sort();
 }
+
+/** Those there should be, written alike. */
+export const registryRoutes = (): string[] =>
+  commands.map(({ http }) => `${http.method} ${http.path.replace(/:(\w+)\*?/g, '{$1}')}`).sort();

@@ -1,5 +1,7 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { useAct } from '../box/use-act.ts';
 import { Button } from './button.tsx';
+import { FailureNote } from './states.tsx';
 
 /** Over the page, until it is closed with Escape, the cross or what is in it. */
 export function Dialog({ title, onClose, children }: { readonly title: string; onClose(): void; readonly children: ReactNode }) {
@@ -39,5 +41,21 @@ export function Confirm({ title, verb, busy = false, children, onConfirm, onClos
         </Button>
       </footer>
     </Dialog>
+  );
+}
+
+interface ConfirmActProps extends Omit<ConfirmProps, 'busy' | 'onConfirm'> {
+  /** Done when confirmed; what went wrong is shown in the dialog, which stays then. */
+  act(): Promise<unknown>;
+}
+
+/** The same, and does it. */
+export function ConfirmAct({ act, children, ...rest }: ConfirmActProps) {
+  const doing = useAct(act);
+  return (
+    <Confirm {...rest} busy={doing.busy} onConfirm={() => void doing.run()}>
+      {children}
+      <FailureNote failure={doing.failure} />
+    </Confirm>
   );
 }

@@ -8,7 +8,7 @@ import { useMore } from '../../box/use-more.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
-import { Confirm, Dialog } from '../../parts/dialog.tsx';
+import { ConfirmAct, Dialog } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
 import { More } from '../../parts/more.tsx';
 import { Card } from '../../parts/page.tsx';
@@ -247,20 +247,19 @@ function ShownOnce({ of, onClose }: { readonly of: CreatedApiKey; onClose(): voi
 
 function Revoke({ of, own, onClose, onDone }: { readonly of: ApiKey; readonly own: boolean; onClose(): void; onDone(): void }) {
   const { client, signOut } = useBox();
-  const act = useAct(async () => {
+  const act = async () => {
     await client.keys.revoke(of.id);
     say(`${of.name} does not work any more.`);
     onClose();
     if (own) signOut('You revoked the key that you were signed in with.');
     else onDone();
-  });
+  };
   return (
-    <Confirm title={`Revoke ${of.name}?`} verb="Revoke" busy={act.busy} onClose={onClose} onConfirm={() => void act.run()}>
+    <ConfirmAct title={`Revoke ${of.name}?`} verb="Revoke" act={act} onClose={onClose}>
       <p>
         Whoever uses it is refused from the next request on, and so are sign-ins that came from it. It cannot be undone.
         {own && ' It is the key that you are signed in with: you will be signed out.'}
       </p>
-      <FailureNote failure={act.failure} />
-    </Confirm>
+    </ConfirmAct>
   );
 }

@@ -5,7 +5,7 @@ import { useBox } from '../../box/box.ts';
 import { useAct } from '../../box/use-act.ts';
 import { useMore } from '../../box/use-more.ts';
 import { Button } from '../../parts/button.tsx';
-import { Confirm, Dialog } from '../../parts/dialog.tsx';
+import { ConfirmAct, Dialog } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
 import { More } from '../../parts/more.tsx';
 import { Card } from '../../parts/page.tsx';
@@ -133,16 +133,15 @@ function SetSecret({ name: given, onClose, onDone }: { readonly name: string; on
 
 function Delete({ name, onClose, onDone }: { readonly name: string; onClose(): void; onDone(): void }) {
   const { client } = useBox();
-  const act = useAct(async () => {
+  const act = async () => {
     await client.secrets.delete(name);
     say(`${name} is deleted.`);
     onClose();
     onDone();
-  });
+  };
   return (
-    <Confirm title={`Delete ${name}?`} verb="Delete" busy={act.busy} onClose={onClose} onConfirm={() => void act.run()}>
+    <ConfirmAct title={`Delete ${name}?`} verb="Delete" act={act} onClose={onClose}>
       <p>What needs it is refused from the next request on.</p>
-      <FailureNote failure={act.failure} />
-    </Confirm>
+    </ConfirmAct>
   );
 }

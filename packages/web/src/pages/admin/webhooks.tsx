@@ -7,7 +7,7 @@ import { useAct } from '../../box/use-act.ts';
 import { useLoad } from '../../box/use-load.ts';
 import { Button } from '../../parts/button.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
-import { Confirm, Dialog } from '../../parts/dialog.tsx';
+import { ConfirmAct, Dialog } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
 import { formatMs } from '../../parts/format.ts';
 import { Card } from '../../parts/page.tsx';
@@ -176,16 +176,15 @@ function Create({ onClose, onCreated }: { onClose(): void; onCreated(hook: Creat
 
 function Delete({ name, onClose, onDone }: { readonly name: string; onClose(): void; onDone(): void }) {
   const { client } = useBox();
-  const act = useAct(async () => {
+  const act = async () => {
     await client.webhooks.delete(name);
     say(`${name} is deleted.`);
     onClose();
     onDone();
-  });
+  };
   return (
-    <Confirm title={`Delete ${name}?`} verb="Delete" busy={act.busy} onClose={onClose} onConfirm={() => void act.run()}>
+    <ConfirmAct title={`Delete ${name}?`} verb="Delete" act={act} onClose={onClose}>
       <p>What still waits for its hub is gone with it.</p>
-      <FailureNote failure={act.failure} />
-    </Confirm>
+    </ConfirmAct>
   );
 }

@@ -4,17 +4,16 @@ import type { Skill, SkillSummary } from '@skillbox/sdk';
 import { useState } from 'react';
 import { useBox } from '../../box/box.ts';
 import { useOnEvents } from '../../box/live.ts';
-import { useAct } from '../../box/use-act.ts';
 import { useLoad } from '../../box/use-load.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { CodeBlock } from '../../parts/copy.tsx';
-import { Confirm } from '../../parts/dialog.tsx';
+import { ConfirmAct } from '../../parts/dialog.tsx';
 import { formatBytes, formatMs } from '../../parts/format.ts';
 import { JsonTree } from '../../parts/json-tree.tsx';
 import { Markdown } from '../../parts/markdown.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { Card, Facts, Page } from '../../parts/page.tsx';
-import { Empty, FailureNote, FailureState, Loading } from '../../parts/states.tsx';
+import { Empty, FailureState, Loading } from '../../parts/states.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { say } from '../../parts/toasts.tsx';
@@ -192,24 +191,18 @@ function Schemas({ skill }: { readonly skill: Skill }) {
 
 function Delete({ skill, last, onClose }: { readonly skill: Skill; readonly last: boolean; onClose(): void }) {
   const { client } = useBox();
-  const act = useAct(async () => {
+  const act = async () => {
     await client.skills.delete(skill.name, skill.version);
     say(`${skill.name} ${skill.version} is deleted.`);
     navigate(last ? '/skills' : `/skills/${encodeURIComponent(skill.name)}`);
-  });
+    onClose();
+  };
   return (
-    <Confirm
-      title={`Delete ${skill.name} ${skill.version}?`}
-      verb="Delete"
-      busy={act.busy}
-      onClose={onClose}
-      onConfirm={() => void act.run().then((done) => done && onClose())}
-    >
+    <ConfirmAct title={`Delete ${skill.name} ${skill.version}?`} verb="Delete" act={act} onClose={onClose}>
       <p>
         {last ? 'It is the only version: the skill is gone then.' : 'Other versions stay.'} Records of its executions stay. It cannot be
         undone.
       </p>
-      <FailureNote failure={act.failure} />
-    </Confirm>
+    </ConfirmAct>
   );
 }
