@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { type ErrorCode, errorKinds, isErrorCode } from '@skillbox/protocol';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Command } from '../../packages/box/src/commands/command.ts';
 import { commands } from '../../packages/box/src/commands/registry.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
@@ -23,6 +23,8 @@ let executionId: string;
 let sandboxId: string;
 /** Paused, forked, ended and recreated by the requests. */
 let spareId: string;
+/** A program with a terminal that goes on. */
+let terminal: string;
 let snapshotId: string;
 let expiredKey: string;
 
@@ -45,9 +47,18 @@ beforeAll(async () => {
   spareId = (await box.json<{ id: string }>('/v1/sandboxes', { body: { template: 'base' } })).body.id;
   snapshotId = (await box.json<{ id: string }>(`/v1/sandboxes/${spareId}/snapshots`, { body: {} })).body.id;
   await box.request(`/v1/sandboxes/${sandboxId}/files?path=a.txt`, { method: 'PUT', body: 'x' });
-  // Program 1 has ended, program 2 has a terminal and goes on.
+  // Program 1 has ended.
   await box.json(`/v1/sandboxes/${sandboxId}/programs`, { body: { cmd: 'echo 1' } });
-  await box.json(`/v1/sandboxes/${sandboxId}/programs`, { body: { cmd: 'sleep 600', pty: {}, wait: false } });
+});
+// A generated Ctrl-C, signal or time to live may end what the next route needs.
+beforeEach(async () => {
+  await box.json(`/v1/sandboxes/${spareId}/recreate`, { body: {} });
+  await box.json(`/v1/sandboxes/${spareId}/resume`, { body: {} });
+  await box.json(`/v1/sandboxes/${spareId}/ttl`, { body: { ttl: '10m' } });
+  const { body } = await box.json<{ id: number }>(`/v1/sandboxes/${sandboxId}/programs`, {
+    body: { cmd: 'stty raw -echo; exec sleep 600', pty: {}, wait: false },
+  });
+  terminal = String(body.id);
 });
 afterAll(async () => {
   agent.destroy();
@@ -185,7 +196,10 @@ const goodParams = (command: Command): Record<string, fc.Arbitrary<string>> => {
           : spare,
     version,
     id: goodId(command),
-    program: fc.constantFrom(command.name === 'sandbox.output' ? '1' : '2', '2', '99', '0', '-1', '1e3'),
+    program: fc.oneof(
+      fc.constant(0).map(() => (command.name === 'sandbox.output' ? '1' : terminal)),
+      fc.constantFrom('999999', '0', '-1', '1e3'),
+    ),
     port: fc.constantFrom('8000', '0', '65536', '80x'),
     path: fc.constantFrom(command.name === 'skill.file' ? 'SKILL.md' : 'a.txt', 'a.txt', 'a/b', '.', '..'),
   };
