@@ -1,6 +1,6 @@
 /** Who may import whom. Data walks one way: cli → server → command → domain → store, events, process, providers. */
 
-const domains = '^packages/box/src/(access|credits|events|executions|manifest|observe|process|sandbox|skills|store|vault)/';
+const domains = '^packages/box/src/(access|credits|events|executions|graph|manifest|observe|process|sandbox|skills|store|vault)/';
 
 module.exports = {
   forbidden: [

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 
 /** Writes a file only its owner may read, whole or not at all. */
@@ -22,4 +22,21 @@ export async function writePrivateFileAside(path: string, text: string): Promise
     await file.close();
   }
   await rename(temporary, path);
+}
+
+/** undefined when there is none, or when it is not JSON. */
+export function readJsonFile<T>(path: string): T | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    // Written whole or not at all by us: somebody else wrote it, and it says nothing that can be used.
+    return undefined;
+  }
 }

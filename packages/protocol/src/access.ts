@@ -10,6 +10,8 @@ export const scopes = [
   'sandboxes:read',
   'sandboxes:use',
   'secrets:manage',
+  'graph:read',
+  'graph:use',
   'admin',
 ] as const;
 export const scope = z.enum(scopes).describe('admin includes all the others and every tenant');

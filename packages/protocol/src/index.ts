@@ -3,6 +3,7 @@ export * from './credits.ts';
 export * from './errors.ts';
 export * from './events.ts';
 export * from './executions.ts';
+export * from './graph.ts';
 export * from './ids.ts';
 export * from './sandboxes.ts';
 export * from './secrets.ts';

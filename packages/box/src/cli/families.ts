@@ -2,7 +2,11 @@
 
 /** By group, in the order of the help text. */
 export const groups: readonly { readonly title: string; readonly words: readonly string[] }[] = [
-  { title: 'The box', words: ['up', 'open', 'down', 'serve', 'health', 'doctor'] },
+  { title: 'The box', words: ['up', 'open', 'down', 'restart', 'serve', 'health', 'doctor'] },
+  {
+    title: 'The environment',
+    words: ['describe', 'render', 'sync', 'bootstrap', 'status', 'logs', 'focus', 'context', 'pulse', 'session'],
+  },
   { title: 'Skills', words: ['skill', 'run', 'exec'] },
   { title: 'Sandboxes', words: ['sandbox', 'template', 'route', 'credits', 'inspect', 'reap'] },
   { title: 'Access', words: ['key', 'tenant', 'secret', 'events', 'webhook'] },
@@ -24,6 +28,8 @@ export const familySummaries: Readonly<Record<string, string>> = {
   secret: 'Secrets that the box sends on for sandboxes',
   webhook: 'Tell a hub what happens in the box',
   config: 'Settings and the manifest',
+  pulse: 'The supervisor that keeps the environment healthy',
+  session: 'Durable timelines of work notes',
 };
 
 /** Shorter words for the same. */

@@ -1,8 +1,11 @@
 /** Commands of the registry as the shell sees them. */
 
+import { BoxError } from '@skillbox/protocol';
 import type { z } from 'zod';
 import type { Command } from '../commands/command.ts';
+import type { OwnWork } from '../commands/graph-command.ts';
 import { commands } from '../commands/registry.ts';
+import { onInterrupt } from '../process/interrupts.ts';
 import { buildPolish } from './build.ts';
 import { filesPolish } from './files.ts';
 import { healthPolish } from './health.ts';
@@ -67,8 +70,29 @@ function leafOf(command: Command, cli: NonNullable<Command['cli']>): Leaf {
     ...{ name, summary, words: cli.words, args: cli.args ?? [], examples: cli.examples, remote: true },
     ...(description && { description }),
     input: polish?.input ?? command.input,
-    run: polish?.run ?? ((context, input) => plainCall(context, command, input)),
+    run:
+      polish?.run ??
+      ((context, input) => (command.own ? ownCall(context, command, command.own, input) : plainCall(context, command, input))),
   };
+}
+
+/** In this process, unless the flags or the environment name a box to ask. */
+async function ownCall(context: CliContext, command: Command, own: OwnWork, input: Record<string, unknown>): Promise<Outcome> {
+  const { io } = context;
+  const config = context.config();
+  if (config.serverUrl !== undefined) {
+    const outcome = await plainCall(context, command, input);
+    return { ...outcome, exit: own.exit(outcome.value) };
+  }
+  const abort = new AbortController();
+  const interrupts = onInterrupt(() => abort.abort(new BoxError('cancelled', 'Interrupted.')));
+  try {
+    const runtime = { config, server: false, signal: abort.signal, progress: (text: string) => io.progress.show(text) };
+    const result = await own.operate(runtime, command.input.parse(input));
+    return { value: result, text: viewOf(command.name, result, io, input), exit: own.exit(result) };
+  } finally {
+    interrupts.stop();
+  }
 }
 
 async function plainCall({ client, io }: CliContext, command: Command, input: Record<string, unknown>): Promise<Outcome> {

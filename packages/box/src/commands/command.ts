@@ -4,6 +4,7 @@ import type { Scope } from '@skillbox/protocol';
 import type { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
 import type { Box } from '../box.ts';
+import type { OwnWork } from './graph-command.ts';
 
 export interface CommandContext {
   readonly box: Box;
@@ -82,6 +83,8 @@ export interface Command<I extends z.ZodObject = z.ZodObject> {
   /** Throws when the box would refuse this caller now whatever it asks for. Called before the body is read, and not for what may be a repeat. */
   admit?(box: Box, caller: Caller): void;
   run(context: CommandContext, input: z.output<I>): Promise<unknown>;
+  /** The CLI does it by itself unless it is told to ask a box. */
+  readonly own?: OwnWork;
 }
 
 /** Keeps the input's type for `run`, then forgets it so that all commands fit one list. */

@@ -5,11 +5,14 @@ import type { Command } from './command.ts';
 import { creditCommands } from './credits.ts';
 import { eventCommands } from './events.ts';
 import { executionCommands } from './executions.ts';
+import { graphCommands } from './graph.ts';
+import { pulseCommands } from './pulse.ts';
 import { sandboxFileCommands } from './sandbox-files.ts';
 import { sandboxPortCommands } from './sandbox-ports.ts';
 import { sandboxProgramCommands } from './sandbox-programs.ts';
 import { sandboxCommands } from './sandboxes.ts';
 import { secretCommands } from './secrets.ts';
+import { sessionCommands } from './sessions.ts';
 import { signInCommands } from './sign-in.ts';
 import { skillCommands } from './skills.ts';
 import { statusCommands } from './status.ts';
@@ -32,5 +35,8 @@ export const commands: readonly Command[] = [
   ...accessCommands,
   ...eventCommands,
   ...webhookCommands,
+  ...graphCommands,
+  ...pulseCommands,
+  ...sessionCommands,
   ...statusCommands,
 ];

@@ -7,7 +7,8 @@ import { z } from 'zod';
 import type { FileEntry, WatchEvent } from '../sandbox/living.ts';
 import { homeFolder } from '../sandbox/programs.ts';
 import { command, Reply, type StreamEvent } from './command.ts';
-import { queryFlag, rawBody, sandboxPath, withSandbox } from './sandbox-use.ts';
+import { queryFlag } from './query-flag.ts';
+import { rawBody, sandboxPath, withSandbox } from './sandbox-use.ts';
 
 const one = z.object({ id: sandboxId, path: sandboxPath });
 const count = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);

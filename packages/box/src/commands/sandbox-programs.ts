@@ -18,7 +18,8 @@ import {
 } from '../sandbox/programs.ts';
 import { parseDuration } from '../units.ts';
 import { type CommandContext, command, Reply, type StreamEvent } from './command.ts';
-import { queryFlag, rawBody, sandboxPath, withSandbox } from './sandbox-use.ts';
+import { queryFlag } from './query-flag.ts';
+import { rawBody, sandboxPath, withSandbox } from './sandbox-use.ts';
 
 const longestUnread = 60_000;
 const one = z.object({ id: sandboxId });

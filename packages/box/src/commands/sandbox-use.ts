@@ -26,11 +26,4 @@ export const sandboxPath = z
   .transform((path) => posix.resolve(homeFolder, path))
   .describe('Path in the sandbox; a relative one starts at /home/user');
 
-/** A switch that stands in a query, and in the shell. */
-export const queryFlag = (fallback: boolean) =>
-  z
-    .union([z.boolean(), z.enum(['true', 'false'])])
-    .default(fallback)
-    .transform((value) => value === true || value === 'true');
-
 export const rawBody = z.instanceof(Readable).describe('The bytes');
