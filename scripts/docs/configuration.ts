@@ -12,12 +12,30 @@ const groups = {
   dependencies: 'Dependencies of skills',
   providers: 'Providers of sandboxes',
   network: 'Network of sandboxes',
+  graph: 'Workspace and graph',
   cli: 'Command line',
 } as const;
 
 /** A setting that is not placed here does not compile. */
 const groupOf: Record<SettingName, keyof typeof groups> = {
   bind: 'server',
+  name: 'graph',
+  workspaceRoot: 'graph',
+  workspaceHostRoot: 'graph',
+  reposRoot: 'graph',
+  reposHostRoot: 'graph',
+  skillsRoot: 'graph',
+  skillsHostRoot: 'graph',
+  logRoot: 'graph',
+  logHostRoot: 'graph',
+  homeRoot: 'graph',
+  homeHostRoot: 'graph',
+  monoserverRoot: 'graph',
+  monoserverHostRoot: 'graph',
+  clientsRoot: 'graph',
+  clientsHostRoot: 'graph',
+  connectors: 'graph',
+  pulseInterval: 'graph',
   port: 'server',
   manifest: 'server',
   publicUrl: 'server',
@@ -111,7 +129,8 @@ A value comes from the first of these that gives one:
 1. a flag of the command, such as \`--manifest\`
 2. the environment
 3. \`.env\` beside the manifest, or in the working directory when there is none
-4. the default
+4. for the rows of "Workspace and graph": \`.env.example\` beside the manifest, where a line is not commented out
+5. the default
 
 A blank value counts as not given. A value that cannot be used stops the command before anything is done, with \`config_invalid\` and the name of the variable. \`SKILLBOX_MANIFEST\` in \`.env\` has no effect, since \`.env\` is found by way of the manifest. [.env.example](../.env.example) has every variable, ready to copy.
 

@@ -28,6 +28,20 @@ const index = () =>
     'expected no user or password in it',
   );
 
+/** Where a folder lies in the workspace. What every sandbox has of its own cannot be covered. */
+const insideRoot = () =>
+  z
+    .string()
+    .regex(/^\/[^\0]*$/, 'expected an absolute path such as /workspace')
+    .refine(
+      (path) =>
+        !/^\/*(?:(?:bin|boot|dev|etc|lib|lib32|lib64|proc|root|run|sandbox|sbin|sys|tmp|usr|var)(?:\/|$)|$)|(?:^|\/)\.{1,2}(?:\/|$)/.test(
+          path,
+        ),
+      'expected a folder that a sandbox has no other use for, such as /workspace',
+    )
+    .optional();
+
 /** One row for each setting: its variable, its schema with the default, what it is for. `secret` values are never shown. */
 export const settings = {
   bind: setting(
@@ -267,6 +281,54 @@ export const settings = {
     z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
     'Least severity that is logged.',
   ),
+  name: setting('SKILLBOX_NAME', z.string().optional(), 'Name of the box, for people. Default: name of the manifest, else skillbox.'),
+  workspaceRoot: setting('SKILLBOX_WORKSPACE_ROOT', insideRoot(), 'Root of the workspace, as it is called inside. Default: /workspace.'),
+  workspaceHostRoot: setting(
+    'SKILLBOX_WORKSPACE_HOST_ROOT',
+    z.string().optional(),
+    'Where it lies on the host. Default: workspace in the state root.',
+  ),
+  reposRoot: setting('SKILLBOX_REPOS_ROOT', insideRoot(), 'Repos, inside. Default: repos in the root of the workspace.'),
+  reposHostRoot: setting('SKILLBOX_REPOS_HOST_ROOT', z.string().optional(), 'Repos, on the host. Default: where the workspace has them.'),
+  skillsRoot: setting('SKILLBOX_SKILLS_ROOT', insideRoot(), 'Sources of skills, inside. Default: skills in the root of the workspace.'),
+  skillsHostRoot: setting(
+    'SKILLBOX_SKILLS_HOST_ROOT',
+    z.string().optional(),
+    'Sources of skills, on the host. Default: where the workspace has them.',
+  ),
+  logRoot: setting('SKILLBOX_LOG_ROOT', insideRoot(), 'Logs, inside. Default: logs in the root of the workspace.'),
+  logHostRoot: setting('SKILLBOX_LOG_HOST_ROOT', z.string().optional(), 'Logs, on the host. Default: where the workspace has them.'),
+  homeRoot: setting('SKILLBOX_HOME_ROOT', insideRoot(), 'Home of agents, inside. Default: /home/sandbox.'),
+  homeHostRoot: setting('SKILLBOX_HOME_HOST_ROOT', z.string().optional(), 'Home of agents, on the host. Default: home in the state root.'),
+  monoserverRoot: setting('SKILLBOX_MONOSERVER_ROOT', insideRoot(), 'Tree of repos that clients share, inside. Default: /monoserver.'),
+  monoserverHostRoot: setting(
+    'SKILLBOX_MONOSERVER_HOST_ROOT',
+    z.string().optional(),
+    'Tree of repos that clients share, on the host. Default: monoserver in the state root.',
+  ),
+  clientsRoot: setting(
+    'SKILLBOX_CLIENTS_ROOT',
+    insideRoot(),
+    'Overlays of clients, inside, read-only. Default: workspace/clients in the root of the workspace.',
+  ),
+  clientsHostRoot: setting(
+    'SKILLBOX_CLIENTS_HOST_ROOT',
+    z.string().optional(),
+    'Overlays of clients, on the host. Default: clients in the state root.',
+  ),
+  connectors: setting(
+    'SKILLBOX_CONNECTORS',
+    z
+      .string()
+      .regex(/^[a-z0-9-]+(\s*,\s*[a-z0-9-]+)*$/, 'expected names with commas between them')
+      .optional(),
+    'Connectors that the box offers, with commas between them. Default: those of the manifest.',
+  ),
+  pulseInterval: setting(
+    'SKILLBOX_PULSE_INTERVAL',
+    someTime('30s'),
+    'Time between two whole looks of pulse; a process that ends is seen at once.',
+  ),
   serverUrl: setting('SKILLBOX_SERVER_URL', url().optional(), 'CLI: address of the box. Default: the local one.'),
   apiKey: setting('SKILLBOX_API_KEY', z.string().optional(), 'CLI: key. Default: admin.key of the local state root.', true),
   tenant: setting('SKILLBOX_TENANT', z.string().optional(), 'CLI: act for this tenant (administrators only).'),
@@ -284,6 +346,18 @@ export interface Config extends Settings {
   readonly baseDir: string;
   /** A variable that the manifest names, from the environment or `.env`; blank counts as not given. */
   variable(name: string): string | undefined;
+  /** A variable that a placeholder names, also out of `.env.example`; blank counts, since somebody wrote it. */
+  placeholder(name: string): VariableOrigin | undefined;
+  /** Names that a placeholder could be meant to be. */
+  placeholderNames(): string[];
+}
+
+export interface VariableOrigin {
+  readonly value: string;
+  /** undefined: the environment. */
+  readonly file: string | undefined;
+  /** From 1; 0: the environment. */
+  readonly line: number;
 }
 
 export interface ConfigSources {
@@ -292,7 +366,28 @@ export interface ConfigSources {
   readonly cwd?: string;
 }
 
-export type SettingSource = 'flag' | 'environment' | '.env' | 'default';
+export type SettingSource = 'flag' | 'environment' | '.env' | '.env.example' | 'default';
+
+/** Those of the graph, whose defaults a box may keep in `.env.example`. */
+const exemplary: ReadonlySet<SettingName> = new Set<SettingName>([
+  'name',
+  'workspaceRoot',
+  'workspaceHostRoot',
+  'reposRoot',
+  'reposHostRoot',
+  'skillsRoot',
+  'skillsHostRoot',
+  'logRoot',
+  'logHostRoot',
+  'homeRoot',
+  'homeHostRoot',
+  'monoserverRoot',
+  'monoserverHostRoot',
+  'clientsRoot',
+  'clientsHostRoot',
+  'connectors',
+  'pulseInterval',
+]);
 
 /** Flags win over the environment, the environment over `.env` beside the manifest, that over defaults. Blank counts as not given. */
 export function loadConfig(sources: ConfigSources = {}): Config {
@@ -307,7 +402,8 @@ export function explainConfig({ flags = {}, env = process.env, cwd = process.cwd
   const start = resolve(cwd);
   const manifest = findManifest(given(flags.manifest) ?? given(env[settings.manifest.env]), start);
   const baseDir = manifest ? dirname(manifest) : start;
-  const fileEnv = readDotEnv(join(baseDir, '.env'));
+  const dotEnv = readDotEnv(join(baseDir, '.env'));
+  const example = readDotEnv(join(baseDir, '.env.example'));
   const texts = new Map<SettingName, string | undefined>();
   const sources = new Map<SettingName, SettingSource>();
   const values: Record<string, unknown> = {};
@@ -316,7 +412,8 @@ export function explainConfig({ flags = {}, env = process.env, cwd = process.cwd
     const places = [
       ['flag', flags[name]],
       ['environment', env[variable]],
-      ['.env', fileEnv[variable]],
+      ['.env', dotEnv.get(variable)?.value],
+      ['.env.example', exemplary.has(name) ? example.get(variable)?.value : undefined],
     ] as const;
     const [source, text] = places.find(([, candidate]) => given(candidate) !== undefined) ?? ['default', undefined];
     const parsed = schema.safeParse(text);
@@ -327,8 +424,19 @@ export function explainConfig({ flags = {}, env = process.env, cwd = process.cwd
   }
   const config = values as unknown as Settings;
   const stateRoot = resolve(baseDir, config.stateRoot ?? '.skillbox-state');
-  const variable = (name: string): string | undefined => given(env[name]) ?? given(fileEnv[name]);
-  return { config: { ...config, ...defaultsWithinMaxima(config, texts), manifest, baseDir, stateRoot, variable }, sources };
+  const variable = (name: string): string | undefined => given(env[name]) ?? given(dotEnv.get(name)?.value);
+  const placeholder = (name: string): VariableOrigin | undefined => {
+    const value = env[name];
+    return value === undefined ? (dotEnv.get(name) ?? example.get(name)) : { value, file: undefined, line: 0 };
+  };
+  const placeholderNames = (): string[] => [...new Set([...dotEnv.keys(), ...example.keys(), ...Object.keys(env)])];
+  return {
+    config: {
+      ...{ ...config, ...defaultsWithinMaxima(config, texts) },
+      ...{ manifest, baseDir, stateRoot, variable, placeholder, placeholderNames },
+    },
+    sources,
+  };
 }
 
 /** NO_COLOR with any value means no colours (no-color.org), and a dumb terminal has none. */
@@ -370,14 +478,15 @@ function defaultsWithinMaxima(config: Settings, texts: ReadonlyMap<SettingName, 
   return lowered;
 }
 
-function readDotEnv(path: string): Record<string, string> {
-  if (!existsSync(path)) return {};
-  const values: Record<string, string> = {};
-  for (const line of readFileSync(path, 'utf8')
+function readDotEnv(path: string): Map<string, VariableOrigin> {
+  const values = new Map<string, VariableOrigin>();
+  if (!existsSync(path)) return values;
+  const lines = readFileSync(path, 'utf8')
     .replace(/^\uFEFF/, '')
-    .split('\n')) {
+    .split('\n');
+  for (const [index, line] of lines.entries()) {
     const match = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)$/.exec(line.trimEnd());
-    if (match?.[1]) values[match[1]] = unquoted(match[2] ?? '');
+    if (match?.[1]) values.set(match[1], { value: unquoted(match[2] ?? ''), file: path, line: index + 1 });
   }
   return values;
 }

@@ -13,8 +13,9 @@ export interface Place {
 }
 
 export interface Origin {
+  /** Or `environment`, or `default`. */
   readonly file: string;
-  /** From 1. */
+  /** From 1; 0 for what stands in no file. */
   readonly line: number;
 }
 

@@ -1,11 +1,79 @@
+/** The graph as people and programs read it: placeholders filled in, secrets left out. */
+
 import type { BoxModel, RenderedGraph } from '@skillbox/protocol';
-import type { Selection } from './graph.ts';
+import { version } from '../version.ts';
+import type { Graph, Place, Selection } from './graph.ts';
+import { type LoadedGraph, loadGraph } from './load.ts';
 import type { Runtime } from './runtime.ts';
 
-export async function render(_runtime: Runtime, _selection: Selection, _options: { why: boolean }): Promise<RenderedGraph> {
-  throw new Error('being written');
+export async function render({ config }: Runtime, selection: Selection, { why }: { why: boolean }): Promise<RenderedGraph> {
+  const graph = loadGraph(config, selection);
+  return {
+    client: graph.client?.id ?? null,
+    profiles: [...graph.profiles],
+    graph: renderSections(graph),
+    variables: { ...graph.variables },
+    why: why ? [...graph.why].map(([path, { file, line }]) => ({ path, file, line })) : [],
+  };
 }
 
-export async function describeBox(_runtime: Runtime): Promise<BoxModel> {
-  throw new Error('being written');
+export async function describeBox({ config }: Runtime): Promise<BoxModel> {
+  const { manifest, paths, name, clients, knownProfiles } = loadGraph(config, { profiles: [] });
+  const { purpose, agent_user, provider, network, ports } = manifest.workspace;
+  return {
+    name,
+    version,
+    purpose: purpose ?? null,
+    runtime: { mode: 'sandbox', agent_user, provider, network: network?.mode ?? 'none' },
+    ports: { api: config.port, ...ports },
+    paths: paths.mounts.flatMap(({ variable, path, hostPath }) =>
+      variable === undefined ? [] : [{ variable, path, host_path: hostPath }],
+    ),
+    manifest: config.manifest ?? null,
+    state_root: config.stateRoot,
+    clients: [...clients],
+    profiles: [...knownProfiles],
+  };
 }
+
+const sections = [
+  'repos',
+  'artifacts',
+  'envFiles',
+  'skills',
+  'tasks',
+  'services',
+  'logs',
+  'checks',
+  'bridges',
+] as const satisfies readonly (keyof Graph)[];
+
+function renderSections(graph: LoadedGraph): Record<string, unknown> {
+  const shown = (value: unknown): unknown => {
+    if (typeof value === 'string') return withoutPassword(value);
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map(shown);
+    if (isPlace(value)) return { path: value.path, host_path: value.hostPath };
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([key, inner]) => inner !== undefined && key !== 'origin')
+        .map(([key, inner]) =>
+          key === 'env' ? [key, shown(graph.shownEnv(inner as Record<string, string>))] : [snake(key), shown(inner)],
+        ),
+    );
+  };
+  const { client } = graph;
+  return {
+    ...(client && { client: shown(client) }),
+    ...Object.fromEntries(sections.map((section) => [snake(section), graph[section].map(shown)])),
+    parity_ledger: graph.parityLedger,
+    connectors: graph.connectors,
+  };
+}
+
+const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const isPlace = (value: object): value is Place => 'hostPath' in value && 'inside' in value;
+
+/** An address with a password in it, which a finding has warned of. */
+const withoutPassword = (text: string): string => text.replace(/(\/\/[^/@\s]*:)[^/@\s]+@/g, '$1********@');

@@ -10,7 +10,8 @@ export interface ManifestDocument {
   positionOf(problem: Problem): { line: number; column: number };
 }
 
-const maxLength = 256 * 1024;
+/** Room for thousands of items of the graph. */
+export const maxLength = 2 ** 20;
 // Composing is recursive: far deeper than this it does not throw but takes the process down.
 const maxDepth = 64;
 

@@ -1,4 +1,4 @@
-/** The registry of everything that can be wrong with a manifest. A code has one meaning, for good. */
+/** The registry of everything that can be wrong with a manifest or an overlay. A code has one meaning, for good. */
 
 export interface Finding {
   readonly severity: 'error' | 'warning';
@@ -38,7 +38,7 @@ const error = (meaning: string, fix: string): FindingKind => ({ severity: 'error
 const warning = (meaning: string, fix: string): FindingKind => ({ severity: 'warning', meaning, fix });
 
 export const findingKinds = {
-  'manifest.too_large': error('The file is larger than 256Ki.', 'Remove what does not belong into a manifest.'),
+  'manifest.too_large': error('The file is larger than 1Mi.', 'Remove what does not belong into a manifest.'),
   'manifest.syntax': error(
     'It is not YAML that can be read safely.',
     'Correct the YAML: indentation by spaces, closed quotes and brackets.',
@@ -76,6 +76,50 @@ export const findingKinds = {
     'A tenant has more slots than this host runs executions at once.',
     'Lower slots, or raise SKILLBOX_MAX_CONCURRENT_EXECS.',
   ),
+  'graph.duplicate_id': error(
+    'Two items of one section have the same id, in the box and the overlay together.',
+    'Give one of the two another id.',
+  ),
+  'graph.reserved_id': error('The id belongs to what the box makes itself.', 'Give it another id.'),
+  'graph.duplicate_path': error('Two items lie at the same path.', 'Give one of the two another path, or remove it.'),
+  'graph.unknown_reference': error('An item names another that is not declared.', 'Declare it, or correct the name.'),
+  'graph.cycle': error('Items need each other in a circle.', 'Remove one of the dependencies that the message names.'),
+  'graph.field_missing': error('A field is missing that its kind needs.', 'Add the field that the message names.'),
+  'graph.contradiction': error('Two fields contradict each other.', 'Remove or change one of the two.'),
+  'graph.sha256_missing': error(
+    'A download without a SHA-256 could be anything.',
+    'Add source.sha256: run sha256sum on a copy that you trust.',
+  ),
+  'graph.unknown_placeholder': error(
+    'Nobody says what the placeholder stands for.',
+    'Set the variable in .env beside the manifest, or correct its name.',
+  ),
+  'graph.secret_misplaced': error(
+    'A secret would show in a place that is not secret.',
+    'Use it as a value of env only; the command then says $NAME.',
+  ),
+  'graph.secret_written': warning('A secret stands in a file as it is.', 'Write ${NAME} and put the value into .env.'),
+  'graph.bad_value': error('The value is not usable once its placeholders are filled in.', 'Correct the value, or the variable.'),
+  'graph.bad_retention': error('Logs cannot be kept for less than some time.', 'Write a number of days above 0.'),
+  'graph.template_unknown': error('There is no such template.', 'Use a template that is built in or declared under templates.'),
+  'graph.port_shared': warning(
+    'Two services want the same port.',
+    'Give one of the two another port, or put them into profiles that never meet.',
+  ),
+  'graph.subset_broken': error(
+    'A local-* profile is a part of local-core, never more than it, and has its own bridge where local-core has one.',
+    'Add local-core to the profiles of the item, or take it out; give the profile a bridge of its own.',
+  ),
+  'graph.connector_unknown': error(
+    'A client has a connector that the box does not offer.',
+    'Add it to graph.connectors of the box, or remove it.',
+  ),
+  'graph.client_mismatch': error(
+    'The overlay names another client than its folder.',
+    'Make client.id and the name of the folder the same.',
+  ),
+  'graph.profile_unknown': error('A default profile is one that nothing is declared for.', 'Correct the name, or declare an item for it.'),
+  'graph.client_unknown': error('The default client has no overlay.', 'Correct the name, or make its overlay.'),
 } as const satisfies Record<string, FindingKind>;
 
 export type FindingCode = keyof typeof findingKinds;

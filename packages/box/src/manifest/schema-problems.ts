@@ -8,15 +8,14 @@ import { keysAt } from './json-schema.ts';
 type Issue = z.core.$ZodIssue;
 
 /** Lazily: a file full of unknown keys would take long to explain, and nobody reads beyond the first ones. */
-export function* schemaProblems(issues: readonly Issue[], value: unknown): Generator<Problem> {
+export function* schemaProblems(schema: z.ZodType, issues: readonly Issue[], value: unknown): Generator<Problem> {
   for (const issue of issues) {
-    if (issue.code === 'unrecognized_keys') yield* unknownKeys(issue.keys, issue.path);
+    if (issue.code === 'unrecognized_keys') yield* unknownKeys(issue.keys, issue.path, keysAt(schema, issue.path));
     else yield problemOf(issue, value);
   }
 }
 
-function* unknownKeys(keys: readonly string[], path: Path): Generator<Problem> {
-  const known = keysAt(path);
+function* unknownKeys(keys: readonly string[], path: Path, known: readonly string[]): Generator<Problem> {
   // The walk over the keys of the document has reported it, see document.ts.
   for (const key of keys.filter((name) => name !== '__proto__')) {
     const meant = nearestName(key, known);
@@ -33,7 +32,7 @@ function problemOf(issue: Issue, value: unknown): Problem {
   switch (issue.code) {
     case 'invalid_type': {
       const expected = kindNames[issue.expected] ?? issue.expected;
-      return { code: 'manifest.wrong_type', path, message: `${name || 'the manifest'} is ${found}, expected ${expected}` };
+      return { code: 'manifest.wrong_type', path, message: `${name || 'the file'} is ${found}, expected ${expected}` };
     }
     case 'invalid_union':
       return { code: 'manifest.wrong_type', path, message: `${name} is ${found}, ${issue.message}` };

@@ -2,6 +2,7 @@
 
 import { tenantLimits, tenantPattern, webhookEvents, webhookNamePattern, webhookUrl } from '@skillbox/protocol';
 import { z } from 'zod';
+import { graphSchema, selectionSchema, workspaceSchema } from '../graph/schema.ts';
 import { templateDefinition, templatePattern } from '../sandbox/template-definition.ts';
 import { parseSize } from '../units.ts';
 
@@ -91,6 +92,9 @@ export const manifestSchema = z.strictObject({
     .record(z.string().regex(webhookNamePattern, 'expected lower-case letters, digits and dashes, up to 63'), webhook)
     .default({})
     .describe('Webhooks by name, for events of all tenants. See docs/webhooks.md. Read-only at run time'),
+  workspace: workspaceSchema,
+  selection: selectionSchema,
+  graph: graphSchema,
 });
 
 /** Checked, with defaults filled in and sizes in bytes. */

@@ -34,7 +34,7 @@ const columns: Column<Row>[] = [
 ];
 
 const sizes = /(Memory|Disk|Size|Storage)$/;
-const times = /(Timeout|Ttl)$/;
+const times = /(Timeout|Ttl|Interval)$/;
 
 /** As one would write it in the variable. */
 function written(name: SettingName, value: string | number): string {
