@@ -367,6 +367,7 @@ export const workSession = z
     ended_at: timestamp.nullable(),
     resumed: z.number().int().describe('How often'),
     events: z.number().int(),
+    stale: z.boolean().describe('Active, but nobody was heard of for an hour'),
     summary: z.string().nullable(),
     path: z.string().describe('Folder with meta.json, events.jsonl and handoff.md'),
   })

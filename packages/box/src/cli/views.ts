@@ -21,6 +21,7 @@ import type {
 } from '@skillbox/protocol';
 import { formatDuration, formatSize } from '../units.ts';
 import { executionView } from './execution-view.ts';
+import { focusViews } from './graph-views-focus.ts';
 import type { Io } from './io.ts';
 import { oneLine, type Paint, printable, type Tone } from './paint.ts';
 import { type Column, formatFacts, formatTable } from './table.ts';
@@ -35,6 +36,7 @@ export function viewOf(command: string, body: unknown, io: Io, input: Record<str
 }
 
 const views: Record<string, View> = {
+  ...focusViews,
   'skill.list': (page: Page<SkillSummary>, io) => list(page, skillColumns, io, 'No skills yet. Add one: skillbox skill push ./my-skill'),
   'skill.search': (page: Page<SkillSummary>, io) => list(page, skillColumns, io, 'No skill has these words.'),
   'skill.versions': (page: Page<SkillSummary>, io) => list(page, versionColumns, io, 'No versions.'),

@@ -1,47 +1,67 @@
-import type { SessionEvent, WorkSession } from '@skillbox/protocol';
-import type { Runtime } from '../runtime.ts';
+/** Sessions as commands see them: for clients that exist, with a line in the history of the box. */
 
-export interface SessionDetail extends WorkSession {
-  timeline: SessionEvent[];
-  handoff: string | null;
-}
+import type { SessionEvent, WorkSession } from '@skillbox/protocol';
+import { loadGraph } from '../load.ts';
+import type { Runtime } from '../runtime.ts';
+import { recordActivity } from '../runtime-log.ts';
+import { clientsWithSessions } from './folder.ts';
+import {
+  addToTimeline,
+  beatTimeline,
+  beginTimeline,
+  type EndState,
+  endTimeline,
+  listTimelines,
+  resumeTimeline,
+  type SessionDetail,
+  showTimeline,
+} from './timeline.ts';
 
 export async function startSession(
-  _runtime: Runtime,
-  _input: { client_id: string; label?: string | undefined; goal?: string | undefined },
+  { config }: Runtime,
+  { client_id, label, goal }: { client_id: string; label?: string | undefined; goal?: string | undefined },
 ): Promise<WorkSession> {
-  throw new Error('being written');
+  loadGraph(config, { client: client_id, profiles: [] });
+  const session = beginTimeline(config.stateRoot, { client_id, label: label ?? null, goal: goal ?? null });
+  told(config.stateRoot, 'session.started', session);
+  return session;
 }
 
-export async function addSessionEvent(
-  _runtime: Runtime,
-  _input: { id: string; type: string; message: string; detail?: Record<string, unknown> | undefined },
+export function addSessionEvent(
+  { config }: Runtime,
+  { id, type, message, detail }: { id: string; type: string; message: string; detail?: Record<string, unknown> | undefined },
 ): Promise<SessionEvent> {
-  throw new Error('being written');
+  return addToTimeline(config.stateRoot, id, type, { ...detail, message });
 }
 
-export async function beatSession(_runtime: Runtime, _id: string): Promise<WorkSession> {
-  throw new Error('being written');
-}
+export const beatSession = ({ config }: Runtime, id: string): Promise<WorkSession> => beatTimeline(config.stateRoot, id);
 
 export async function endSession(
-  _runtime: Runtime,
-  _input: { id: string; state: 'completed' | 'failed' | 'abandoned'; summary?: string | undefined },
+  { config }: Runtime,
+  { id, state, summary }: { id: string; state: EndState; summary?: string | undefined },
 ): Promise<WorkSession> {
-  throw new Error('being written');
+  const session = await endTimeline(config.stateRoot, id, state, summary ?? null);
+  told(config.stateRoot, 'session.ended', session);
+  return session;
 }
 
-export async function resumeSession(_runtime: Runtime, _id: string): Promise<WorkSession> {
-  throw new Error('being written');
+export async function resumeSession({ config }: Runtime, id: string): Promise<WorkSession> {
+  const session = await resumeTimeline(config.stateRoot, id);
+  told(config.stateRoot, 'session.resumed', session);
+  return session;
 }
 
 export async function listSessions(
-  _runtime: Runtime,
-  _input: { client_id?: string | undefined; state?: WorkSession['state'] | undefined; limit: number },
+  { config }: Runtime,
+  { client_id, ...rest }: { client_id?: string | undefined; state?: WorkSession['state'] | undefined; limit: number },
 ): Promise<{ items: WorkSession[] }> {
-  throw new Error('being written');
+  // What a client that is gone left behind can still be read; a client that never was is an error.
+  if (client_id !== undefined && !clientsWithSessions(config.stateRoot).includes(client_id))
+    loadGraph(config, { client: client_id, profiles: [] });
+  return { items: listTimelines(config.stateRoot, { client: client_id, ...rest }) };
 }
 
-export async function showSession(_runtime: Runtime, _id: string): Promise<SessionDetail> {
-  throw new Error('being written');
-}
+export const showSession = async ({ config }: Runtime, id: string): Promise<SessionDetail> => showTimeline(config.stateRoot, id);
+
+const told = (stateRoot: string, type: string, { session_id, client_id, state, label, events }: WorkSession): void =>
+  recordActivity(stateRoot, type, `session:${session_id}`, { client: client_id, state, ...(label !== null && { label }), events });
