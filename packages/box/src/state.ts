@@ -13,6 +13,7 @@ export interface ServerRecord extends ProcessIdentity {
   readonly version: string;
 }
 
+export const serverLogFile = (stateRoot: string): string => join(stateRoot, 'logs', 'server.log');
 export const adminKeyFile = (stateRoot: string): string => join(stateRoot, 'admin.key');
 const serverFile = (stateRoot: string): string => join(stateRoot, 'run', 'server.json');
 
@@ -57,4 +58,9 @@ export function readServerRecord(stateRoot: string): ServerRecord | undefined {
 
 export function removeServerRecord(stateRoot: string): void {
   rmSync(serverFile(stateRoot), { force: true });
+}
+
+/** The address of a server as a program on the same machine can use it. */
+export function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }

@@ -234,6 +234,9 @@ export const renderedGraph = z
   })
   .meta({ id: 'RenderedGraph' });
 
+/** Why something failed, with its code of the registry of errors. */
+const fault = z.object({ error: z.string(), message: z.string(), hint: z.string() }).nullable();
+
 export const actionRecord = z
   .object({
     section: graphSection.or(z.literal('context')),
@@ -242,7 +245,7 @@ export const actionRecord = z
     result: z.enum(['done', 'unchanged', 'planned', 'skipped', 'failed']),
     path: z.string().nullable(),
     detail: z.string().nullable(),
-    error: z.object({ error: z.string(), message: z.string(), hint: z.string() }).nullable(),
+    error: fault,
   })
   .meta({ id: 'GraphAction' });
 export const syncReport = z
@@ -261,6 +264,7 @@ export const taskOutcome = z
     result: z.enum(['ready', 'done', 'failed', 'blocked', 'dry-run']).describe('ready: it was; done: it ran and its check holds now'),
     duration_ms: z.number(),
     detail: z.string().nullable(),
+    error: fault,
     tail: z.array(z.string()).describe('Last lines of its log, where it failed'),
   })
   .meta({ id: 'TaskOutcome' });
@@ -283,7 +287,8 @@ export const serviceOutcome = z
     pid: z.number().int().nullable(),
     duration_ms: z.number(),
     detail: z.string().nullable(),
-    tail: z.array(z.string()),
+    error: fault,
+    tail: z.array(z.string()).describe('Last lines of its log, where it failed'),
   })
   .meta({ id: 'ServiceOutcome' });
 export const bootstrapReport = z.object({ ok: z.boolean(), sync: syncReport, tasks: z.array(taskOutcome) }).meta({ id: 'BootstrapReport' });
@@ -400,6 +405,7 @@ export type Activity = z.infer<typeof activity>;
 export type RuntimeStatus = z.infer<typeof runtimeStatus>;
 export type BoxModel = z.infer<typeof boxModel>;
 export type RenderedGraph = z.infer<typeof renderedGraph>;
+export type Fault = NonNullable<z.infer<typeof fault>>;
 export type ActionRecord = z.infer<typeof actionRecord>;
 export type SyncReport = z.infer<typeof syncReport>;
 export type TaskOutcome = z.infer<typeof taskOutcome>;

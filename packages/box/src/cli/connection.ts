@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import type { Config } from '../config.ts';
-import { adminKeyFile, readServerRecord } from '../state.ts';
+import { adminKeyFile, reachable, readServerRecord } from '../state.ts';
 import { listenerUid } from './listener.ts';
 
 export interface Connection {
@@ -22,11 +22,6 @@ export function findConnection(config: ConnectionConfig): Connection {
   if (config.apiKey !== undefined) return { url, key: config.apiKey, tenant };
   const isLocal = originOf(url) === originOf(local) && (record !== undefined || isOurs(config));
   return { url, key: isLocal ? readAdminKey(config.stateRoot) : undefined, tenant };
-}
-
-/** The address of a server as a program on the same machine can use it. */
-export function reachable(url: string): string {
-  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
 export const urlOf = (bind: string, port: number): string => `http://${bind.includes(':') ? `[${bind}]` : bind}:${port}`;

@@ -7,13 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError, errorKinds } from '@skillbox/protocol';
 import { commandNamed } from '../../cli/call.ts';
 import { createClient } from '../../cli/client.ts';
-import { reachable } from '../../cli/connection.ts';
+
 import type { CliContext, Flags, Outcome } from '../../cli/leaf.ts';
 import { oneLine } from '../../cli/paint.ts';
 import { formatFacts } from '../../cli/table.ts';
 import type { Config } from '../../config.ts';
 import { onInterrupt } from '../../process/interrupts.ts';
-import { adminKeyFile, readServerRecord, type ServerRecord } from '../../state.ts';
+import { adminKeyFile, reachable, readServerRecord, type ServerRecord } from '../../state.ts';
 import { formatDuration } from '../../units.ts';
 import { type StartedServer, serverLogFile, startServerProcess } from './server-process.ts';
 

@@ -1,7 +1,11 @@
 /** What is known of services that were started: one file each in run/graph/services, written whole or not at all. */
 
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { StartMode } from '@skillbox/protocol';
+import { readJsonFile, writePrivateFile } from '../../private-file.ts';
 import type { ProcessIdentity } from '../../process/identity.ts';
+import { graphFolder } from '../runtime.ts';
 
 export interface ServiceRecord {
   readonly id: string;
@@ -21,16 +25,45 @@ export interface ServiceRecord {
   /** Of command, env, cwd and template: whether what runs is what is declared. */
   readonly definition: string;
   readonly log: string;
+  /**
+   * Known before the process is there, and part of its environment: when who starts it is killed in between, the next one finds it by this.
+   */
+  readonly run?: string | undefined;
+  /** Why its last start came to nothing. */
+  readonly failure?: string | undefined;
+  /** The server of the box: the words it was started with. */
+  readonly words?: readonly string[] | undefined;
+  /** Between SIGTERM and SIGKILL, for when it is declared no more. */
+  readonly stopMs?: number | undefined;
+  /** Services it needed, for when it is declared no more. */
+  readonly dependsOn?: readonly string[] | undefined;
 }
 
-export function readServiceRecord(_stateRoot: string, _id: string): ServiceRecord | undefined {
-  throw new Error('being written');
+const recordFolder = (stateRoot: string): string => join(graphFolder(stateRoot), 'services');
+const recordFile = (stateRoot: string, id: string): string => join(recordFolder(stateRoot), `${id}.json`);
+
+export function readServiceRecord(stateRoot: string, id: string): ServiceRecord | undefined {
+  return readJsonFile<ServiceRecord>(recordFile(stateRoot, id));
 }
 
-export function readServiceRecords(_stateRoot: string): ServiceRecord[] {
-  throw new Error('being written');
+/** By id. */
+export function readServiceRecords(stateRoot: string): ServiceRecord[] {
+  return namesIn(recordFolder(stateRoot))
+    .filter((name) => name.endsWith('.json'))
+    .sort()
+    .flatMap((name) => readServiceRecord(stateRoot, name.slice(0, -'.json'.length)) ?? []);
 }
 
-export function writeServiceRecord(_stateRoot: string, _record: ServiceRecord): void {
-  throw new Error('being written');
+export function writeServiceRecord(stateRoot: string, record: ServiceRecord): void {
+  mkdirSync(recordFolder(stateRoot), { recursive: true, mode: 0o700 });
+  writePrivateFile(recordFile(stateRoot, record.id), `${JSON.stringify(record)}\n`);
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
 }
