@@ -3,7 +3,8 @@
 //	client := skillbox.New("http://localhost:8080", "sk-your-key")
 //	result, err := client.Run(ctx, skillbox.RunRequest{Skill: "data-analysis", Input: json.RawMessage(`{"data": [1, 2, 3]}`)})
 //
-// Everything of /v1 is in groups: Skills, Executions, Sandboxes, Templates, Keys, Tenants, Credits, Secrets, Events, Webhooks and Host.
+// Everything of /v1 is in groups: Skills, Executions, Sandboxes, Templates, Keys, Tenants, Credits, Secrets, Events, Webhooks, Host,
+// Runtime and Sessions.
 // A Client may be used by several goroutines. The context of a call ends it.
 package skillbox
 
@@ -51,6 +52,8 @@ type Client struct {
 	Events     *Events
 	Webhooks   *Webhooks
 	Host       *Host
+	Runtime    *Runtime
+	Sessions   *Sessions
 	conn       *connection
 }
 
@@ -101,7 +104,8 @@ func (c connection) with(options []Option) *Client {
 	g := group{&c}
 	return &Client{
 		Skills: &Skills{g}, Executions: &Executions{g}, Sandboxes: &Sandboxes{g}, Templates: &Templates{g}, Keys: &Keys{g}, SignIn: &SignIn{g},
-		Tenants: &Tenants{g}, Credits: &Credits{g}, Secrets: &Secrets{g}, Events: &Events{g}, Webhooks: &Webhooks{g}, Host: &Host{g}, conn: &c,
+		Tenants: &Tenants{g}, Credits: &Credits{g}, Secrets: &Secrets{g}, Events: &Events{g}, Webhooks: &Webhooks{g}, Host: &Host{g},
+		Runtime: &Runtime{g}, Sessions: &Sessions{g}, conn: &c,
 	}
 }
 
@@ -260,6 +264,134 @@ type Artifact struct {
 	SHA256 string `json:"sha256"`
 }
 
+// ArtifactStatus is a record of the box.
+type ArtifactStatus struct {
+	ID string `json:"id"`
+	// Overlay that declares it; null: the box itself
+	Client *string `json:"client"`
+	// Empty: always
+	Profiles []string `json:"profiles"`
+	Required bool     `json:"required"`
+	Notes    *string  `json:"notes"`
+	// As the workspace sees it; the path of the host for what the workspace does not see
+	Path     string `json:"path"`
+	HostPath string `json:"host_path"`
+	// present: there, with nothing to compare to
+	// ok, missing, stale, present
+	State string `json:"state"`
+}
+
+// Attention is a record of the box.
+type Attention struct {
+	// error, warning
+	Severity string `json:"severity"`
+	// What it is about, such as service:web
+	Subject string `json:"subject"`
+	Message string `json:"message"`
+	// The command that mends it or shows more
+	Fix *string `json:"fix"`
+}
+
+// GraphActionError is a record of the box.
+type GraphActionError struct {
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// GraphAction is a record of the box.
+type GraphAction struct {
+	Section json.RawMessage `json:"section"`
+	ID      string          `json:"id"`
+	// Such as clone, fetch, download, copy, write, install, mkdir, expire
+	Action string `json:"action"`
+	// done, unchanged, planned, skipped, failed
+	Result string            `json:"result"`
+	Path   *string           `json:"path"`
+	Detail *string           `json:"detail"`
+	Error  *GraphActionError `json:"error"`
+}
+
+// SyncReport is a record of the box.
+type SyncReport struct {
+	DryRun     bool          `json:"dry_run"`
+	Changed    bool          `json:"changed"`
+	Ok         bool          `json:"ok"`
+	Actions    []GraphAction `json:"actions"`
+	DurationMS float64       `json:"duration_ms"`
+}
+
+// TaskOutcome is a record of the box.
+type TaskOutcome struct {
+	ID string `json:"id"`
+	// ready: it was; done: it ran and its check holds now
+	// ready, done, failed, blocked, dry-run
+	Result     string  `json:"result"`
+	DurationMS float64 `json:"duration_ms"`
+	Detail     *string `json:"detail"`
+	// Last lines of its log, where it failed
+	Tail []string `json:"tail"`
+}
+
+// BootstrapReport is a record of the box.
+type BootstrapReport struct {
+	Ok    bool          `json:"ok"`
+	Sync  SyncReport    `json:"sync"`
+	Tasks []TaskOutcome `json:"tasks"`
+}
+
+// BoxModelRuntime is a record of the box.
+type BoxModelRuntime struct {
+	Mode      string `json:"mode"`
+	AgentUser string `json:"agent_user"`
+	Provider  string `json:"provider"`
+	Network   string `json:"network"`
+}
+
+// BoxModelPath is a record of the box.
+type BoxModelPath struct {
+	Variable string `json:"variable"`
+	Path     string `json:"path"`
+	HostPath string `json:"host_path"`
+}
+
+// BoxModel is a record of the box.
+type BoxModel struct {
+	Name      string           `json:"name"`
+	Version   string           `json:"version"`
+	Purpose   *string          `json:"purpose"`
+	Runtime   BoxModelRuntime  `json:"runtime"`
+	Ports     map[string]int64 `json:"ports"`
+	Paths     []BoxModelPath   `json:"paths"`
+	Manifest  *string          `json:"manifest"`
+	StateRoot string           `json:"state_root"`
+	Clients   []string         `json:"clients"`
+	// All that the manifest and the overlays name
+	Profiles []string `json:"profiles"`
+}
+
+// BridgeStatusOutput is a record of the box.
+type BridgeStatusOutput struct {
+	// As the workspace sees it; the path of the host for what the workspace does not see
+	Path     string `json:"path"`
+	HostPath string `json:"host_path"`
+	Present  bool   `json:"present"`
+}
+
+// BridgeStatus is a record of the box.
+type BridgeStatus struct {
+	ID string `json:"id"`
+	// Overlay that declares it; null: the box itself
+	Client *string `json:"client"`
+	// Empty: always
+	Profiles []string `json:"profiles"`
+	Required bool     `json:"required"`
+	Notes    *string  `json:"notes"`
+	// fresh, stale, missing
+	State   string               `json:"state"`
+	Outputs []BridgeStatusOutput `json:"outputs"`
+}
+
 // CanaryRunStep is a record of the box.
 type CanaryRunStep struct {
 	// create, exec, destroy
@@ -275,6 +407,33 @@ type CanaryRun struct {
 	// How long each step took, as far as it came
 	Steps []CanaryRunStep `json:"steps"`
 	Error *string         `json:"error"`
+}
+
+// CheckStatus is a record of the box.
+type CheckStatus struct {
+	ID string `json:"id"`
+	// Overlay that declares it; null: the box itself
+	Client *string `json:"client"`
+	// Empty: always
+	Profiles []string `json:"profiles"`
+	Required bool     `json:"required"`
+	Notes    *string  `json:"notes"`
+	// ok, fail
+	State  string `json:"state"`
+	Detail string `json:"detail"`
+}
+
+// ContextReportFile is a record of the box.
+type ContextReportFile struct {
+	Path    string `json:"path"`
+	Changed bool   `json:"changed"`
+}
+
+// ContextReport is a record of the box.
+type ContextReport struct {
+	Client *string             `json:"client"`
+	Files  []ContextReportFile `json:"files"`
+	Bytes  int64               `json:"bytes"`
 }
 
 // CreatedApiKey is a record of the box.
@@ -371,6 +530,41 @@ type CreditEntry struct {
 	Sandbox *string `json:"sandbox"`
 	Note    *string `json:"note"`
 	Actor   string  `json:"actor"`
+}
+
+// ServiceOutcome is a record of the box.
+type ServiceOutcome struct {
+	ID string `json:"id"`
+	// started, already-running, failed, timeout, skipped, dry-run, stopped, killed, stuck, external, not-running
+	Result     string   `json:"result"`
+	PID        *int64   `json:"pid"`
+	DurationMS float64  `json:"duration_ms"`
+	Detail     *string  `json:"detail"`
+	Tail       []string `json:"tail"`
+}
+
+// DownReport is a record of the box.
+type DownReport struct {
+	Ok       bool             `json:"ok"`
+	DryRun   bool             `json:"dry_run"`
+	Services []ServiceOutcome `json:"services"`
+}
+
+// EnvFileStatus is a record of the box.
+type EnvFileStatus struct {
+	ID string `json:"id"`
+	// Overlay that declares it; null: the box itself
+	Client *string `json:"client"`
+	// Empty: always
+	Profiles []string `json:"profiles"`
+	Required bool     `json:"required"`
+	Notes    *string  `json:"notes"`
+	// As the workspace sees it; the path of the host for what the workspace does not see
+	Path     string  `json:"path"`
+	HostPath string  `json:"host_path"`
+	Repo     *string `json:"repo"`
+	// ok, missing, stale, source-missing
+	State string `json:"state"`
 }
 
 // EventActor is a record of the box. Who caused it.
@@ -602,6 +796,112 @@ type FileEntry struct {
 	Target     *string `json:"target,omitempty"`
 }
 
+// FocusReportStep is a record of the box.
+type FocusReportStep struct {
+	// sync, bootstrap, up, collect, context, persist
+	Step string `json:"step"`
+	// done, unchanged, failed, skipped
+	Result     string  `json:"result"`
+	DurationMS float64 `json:"duration_ms"`
+	Detail     *string `json:"detail"`
+}
+
+// RepoState is a record of the box.
+type RepoState struct {
+	ID         string  `json:"id"`
+	Path       string  `json:"path"`
+	Branch     *string `json:"branch"`
+	Dirty      *int64  `json:"dirty"`
+	LastCommit *string `json:"last_commit"`
+}
+
+// ServiceStatus is a record of the box.
+type ServiceStatus struct {
+	ID string `json:"id"`
+	// Overlay that declares it; null: the box itself
+	Client *string `json:"client"`
+	// Empty: always
+	Profiles []string `json:"profiles"`
+	Required bool     `json:"required"`
+	Notes    *string  `json:"notes"`
+	Kind     string   `json:"kind"`
+	// running: its process lives and its health holds; starting: lives, health not yet; down: was started and is gone or unhealthy; declared: never started or stopped; ok: managed elsewhere and healthy; idle: nothing to run; unknown: managed elsewhere, no way to tell
+	// running, starting, down, declared, ok, idle, unknown
+	State string `json:"state"`
+	// up asked for it and down did not since: pulse keeps it alive
+	Wanted bool   `json:"wanted"`
+	PID    *int64 `json:"pid"`
+	// Sandbox it runs in; null: on the host
+	Sandbox *string `json:"sandbox"`
+	// null: no healthcheck, or nothing runs
+	Healthy *bool `json:"healthy"`
+	// reuse, prod, fresh
+	Mode *string `json:"mode"`
+	// Those it supports
+	Modes     []string `json:"modes"`
+	DependsOn []string `json:"depends_on"`
+	StartedAt *string  `json:"started_at"`
+	// By pulse, since it was last started by hand
+	Restarts int64 `json:"restarts"`
+	// Path of its log on the host
+	Log *string `json:"log"`
+	// Why it is not well
+	Detail *string `json:"detail"`
+}
+
+// FocusReportError is a record of the box.
+type FocusReportError struct {
+	Log  string `json:"log"`
+	Line string `json:"line"`
+}
+
+// RuntimeActivity is a record of the box.
+type RuntimeActivity struct {
+	// Time in ISO 8601, UTC
+	Time    string                     `json:"time"`
+	Type    string                     `json:"type"`
+	Subject string                     `json:"subject"`
+	Data    map[string]json.RawMessage `json:"data"`
+}
+
+// FocusReport is a record of the box.
+type FocusReport struct {
+	Ok       bool     `json:"ok"`
+	Client   string   `json:"client"`
+	Profiles []string `json:"profiles"`
+	Resumed  bool     `json:"resumed"`
+	// Time in ISO 8601, UTC
+	FocusedAt string            `json:"focused_at"`
+	Steps     []FocusReportStep `json:"steps"`
+	Attention []Attention       `json:"attention"`
+	Repos     []RepoState       `json:"repos"`
+	Services  []ServiceStatus   `json:"services"`
+	// Of late, from logs
+	Errors   []FocusReportError `json:"errors"`
+	Activity []RuntimeActivity  `json:"activity"`
+	// Those that are open
+	Sessions []string `json:"sessions"`
+	// Files that agents read
+	Context []string `json:"context"`
+}
+
+// GraphCheck is a record of the box.
+type GraphCheck struct {
+	Name string `json:"name"`
+	// Of the registry of errors
+	Code *string `json:"code"`
+	// ok, warn, fail
+	State  string  `json:"state"`
+	Detail string  `json:"detail"`
+	Fix    *string `json:"fix"`
+}
+
+// GraphExamination is a record of the box.
+type GraphExamination struct {
+	Healthy bool         `json:"healthy"`
+	Checks  []GraphCheck `json:"checks"`
+}
+
 // Health is a record of the box.
 type Health struct {
 	// degraded: the box runs, and something an operator accepted or should mend is missing
@@ -747,6 +1047,21 @@ type HostReport struct {
 	Webhooks []Webhook `json:"webhooks"`
 }
 
+// LedgerEntry is a record of the box.
+type LedgerEntry struct {
+	LegacySurface string  `json:"legacy_surface"`
+	Client        *string `json:"client"`
+	// service, env_target, helper, flag
+	SurfaceType string `json:"surface_type"`
+	// declare, bridge, build, drop
+	Action string `json:"action"`
+	// covered, bridge-only, deferred, external
+	OwnershipState   string   `json:"ownership_state"`
+	IntendedProfiles []string `json:"intended_profiles"`
+	BridgeDependency *string  `json:"bridge_dependency"`
+	RequestError     *string  `json:"request_error"`
+}
+
 // LintFinding is a record of the box.
 type LintFinding struct {
 	// error, warning
@@ -756,6 +1071,24 @@ type LintFinding struct {
 	Line     int64  `json:"line"`
 	Message  string `json:"message"`
 	Fix      string `json:"fix"`
+}
+
+// LogStatus is a record of the box.
+type LogStatus struct {
+	ID string `json:"id"`
+	// Overlay that declares it; null: the box itself
+	Client *string `json:"client"`
+	// Empty: always
+	Profiles []string `json:"profiles"`
+	Required bool     `json:"required"`
+	Notes    *string  `json:"notes"`
+	// As the workspace sees it; the path of the host for what the workspace does not see
+	Path          string   `json:"path"`
+	HostPath      string   `json:"host_path"`
+	RetentionDays *float64 `json:"retention_days"`
+	// ok, missing
+	State string `json:"state"`
+	Bytes int64  `json:"bytes"`
 }
 
 // PreviewLink is a record of the box.
@@ -803,6 +1136,26 @@ type ProgramResult struct {
 	Stdout   string `json:"stdout"`
 	Stderr   string `json:"stderr"`
 	TimedOut bool   `json:"timed_out"`
+}
+
+// PulseStatus is a record of the box.
+type PulseStatus struct {
+	Running   bool    `json:"running"`
+	PID       *int64  `json:"pid"`
+	UpdatedAt *string `json:"updated_at"`
+	// Seconds between two whole looks; a process that ends is seen at once
+	Interval      float64           `json:"interval"`
+	AutoRestart   bool              `json:"auto_restart"`
+	CycleCount    int64             `json:"cycle_count"`
+	Heals         int64             `json:"heals"`
+	EventsEmitted int64             `json:"events_emitted"`
+	ConfigHash    *string           `json:"config_hash"`
+	ServiceStates map[string]string `json:"service_states"`
+	CheckStates   map[string]string `json:"check_states"`
+	// Services that fell too often; up or restart tries them again
+	GivenUp []string `json:"given_up"`
+	// Services that wait for their next start
+	NextAttempts map[string]string `json:"next_attempts"`
 }
 
 // SkillDependencies is a record of the box.
@@ -882,6 +1235,47 @@ type Readiness struct {
 	Checks map[string]string `json:"checks"`
 }
 
+// RenderedGraphWhy is a record of the box.
+type RenderedGraphWhy struct {
+	// Such as services.web.command
+	Path string `json:"path"`
+	File string `json:"file"`
+	Line int64  `json:"line"`
+}
+
+// RenderedGraph is a record of the box.
+type RenderedGraph struct {
+	Client   *string  `json:"client"`
+	Profiles []string `json:"profiles"`
+	// Sections with their items, placeholders filled in
+	Graph map[string]json.RawMessage `json:"graph"`
+	// What ${NAME} stands for; secrets are never among them
+	Variables map[string]string `json:"variables"`
+	// With why: the file and line of each value
+	Why []RenderedGraphWhy `json:"why"`
+}
+
+// RepoStatus is a record of the box.
+type RepoStatus struct {
+	ID string `json:"id"`
+	// Overlay that declares it; null: the box itself
+	Client *string `json:"client"`
+	// Empty: always
+	Profiles []string `json:"profiles"`
+	Required bool     `json:"required"`
+	Notes    *string  `json:"notes"`
+	// As the workspace sees it; the path of the host for what the workspace does not see
+	Path     string `json:"path"`
+	HostPath string `json:"host_path"`
+	// bind, directory, git, manual
+	Source string `json:"source"`
+	// dirty: local changes; behind: the last sync fetched more
+	// ok, missing, dirty, behind, unknown
+	State  string  `json:"state"`
+	Branch *string `json:"branch"`
+	Commit *string `json:"commit"`
+}
+
 // RouteExplanationRoute is a record of the box.
 type RouteExplanationRoute struct {
 	Provider string `json:"provider"`
@@ -896,6 +1290,69 @@ type RouteExplanation struct {
 	PricePerHour float64 `json:"price_per_hour"`
 	// Candidates in order; taken: this one would make it now
 	Route []RouteExplanationRoute `json:"route"`
+}
+
+// SkillSetStatusSkill is a record of the box.
+type SkillSetStatusSkill struct {
+	Name string `json:"name"`
+	// ok, not-installed, stale, extra
+	State  string  `json:"state"`
+	Commit *string `json:"commit"`
+}
+
+// SkillSetStatus is a record of the box.
+type SkillSetStatus struct {
+	ID string `json:"id"`
+	// Overlay that declares it; null: the box itself
+	Client *string `json:"client"`
+	// Empty: always
+	Profiles []string `json:"profiles"`
+	Required bool     `json:"required"`
+	Notes    *string  `json:"notes"`
+	// ok, missing, stale, invalid
+	State  string                `json:"state"`
+	Skills []SkillSetStatusSkill `json:"skills"`
+	Detail *string               `json:"detail"`
+}
+
+// TaskStatus is a record of the box.
+type TaskStatus struct {
+	ID string `json:"id"`
+	// Overlay that declares it; null: the box itself
+	Client *string `json:"client"`
+	// Empty: always
+	Profiles []string `json:"profiles"`
+	Required bool     `json:"required"`
+	Notes    *string  `json:"notes"`
+	// ready: its success check holds
+	// ready, pending, blocked
+	State     string   `json:"state"`
+	DependsOn []string `json:"depends_on"`
+	BlockedBy []string `json:"blocked_by"`
+}
+
+// RuntimeStatus is a record of the box.
+type RuntimeStatus struct {
+	Client   *string  `json:"client"`
+	Profiles []string `json:"profiles"`
+	// Overlays there are
+	Clients []string `json:"clients"`
+	// Nothing needs attention
+	Healthy      bool             `json:"healthy"`
+	ConfigHash   string           `json:"config_hash"`
+	Repos        []RepoStatus     `json:"repos"`
+	Artifacts    []ArtifactStatus `json:"artifacts"`
+	EnvFiles     []EnvFileStatus  `json:"env_files"`
+	Skills       []SkillSetStatus `json:"skills"`
+	Tasks        []TaskStatus     `json:"tasks"`
+	Services     []ServiceStatus  `json:"services"`
+	Logs         []LogStatus      `json:"logs"`
+	Checks       []CheckStatus    `json:"checks"`
+	Bridges      []BridgeStatus   `json:"bridges"`
+	ParityLedger []LedgerEntry    `json:"parity_ledger"`
+	Connectors   []string         `json:"connectors"`
+	Pulse        PulseStatus      `json:"pulse"`
+	Attention    []Attention      `json:"attention"`
 }
 
 // SandboxOrigin is a record of the box.
@@ -1007,6 +1464,29 @@ type Secret struct {
 	UpdatedAt string `json:"updated_at"`
 	// Who set it: kind and id of the key
 	UpdatedBy string `json:"updated_by"`
+}
+
+// ServiceLog is a record of the box.
+type ServiceLog struct {
+	Service string   `json:"service"`
+	Path    string   `json:"path"`
+	Lines   []string `json:"lines"`
+}
+
+// ServiceLogs is a record of the box.
+type ServiceLogs struct {
+	Items []ServiceLog `json:"items"`
+}
+
+// SessionEvent is a record of the box.
+type SessionEvent struct {
+	// Time in ISO 8601, UTC
+	Ts       string `json:"ts"`
+	Type     string `json:"type"`
+	ClientID string `json:"client_id"`
+	// Id of the session
+	SessionID string                     `json:"session_id"`
+	Detail    map[string]json.RawMessage `json:"detail"`
 }
 
 // SignInLink is a record of the box.
@@ -1183,6 +1663,21 @@ type Tenant struct {
 	Declared bool `json:"declared"`
 }
 
+// UpReport is a record of the box.
+type UpReport struct {
+	Ok     bool `json:"ok"`
+	DryRun bool `json:"dry_run"`
+	// reuse: with the local state there is; prod: the way that is backed by production; fresh: from a reset
+	// reuse, prod, fresh
+	Mode     string           `json:"mode"`
+	Sync     SyncReport       `json:"sync"`
+	Tasks    []TaskOutcome    `json:"tasks"`
+	Services []ServiceOutcome `json:"services"`
+	// Where the box answers
+	URL          *string `json:"url"`
+	AdminKeyFile *string `json:"admin_key_file"`
+}
+
 // WatchEvent is a record of the box. event: create, write, remove, rename or attributes.
 type WatchEvent struct {
 	// Relative to the watched folder
@@ -1226,6 +1721,57 @@ type WebhookTest struct {
 	Status *int64  `json:"status"`
 	Error  *string `json:"error"`
 	MS     float64 `json:"ms"`
+}
+
+// WorkSession is a record of the box.
+type WorkSession struct {
+	// Id of the session
+	SessionID string  `json:"session_id"`
+	ClientID  string  `json:"client_id"`
+	Label     *string `json:"label"`
+	Goal      *string `json:"goal"`
+	// active, completed, failed, abandoned
+	State string `json:"state"`
+	// Time in ISO 8601, UTC
+	StartedAt string `json:"started_at"`
+	// Time in ISO 8601, UTC
+	UpdatedAt string  `json:"updated_at"`
+	EndedAt   *string `json:"ended_at"`
+	// How often
+	Resumed int64   `json:"resumed"`
+	Events  int64   `json:"events"`
+	Summary *string `json:"summary"`
+	// Folder with meta.json, events.jsonl and handoff.md
+	Path string `json:"path"`
+}
+
+// WorkSessionDetail is a record of the box.
+type WorkSessionDetail struct {
+	// Id of the session
+	SessionID string  `json:"session_id"`
+	ClientID  string  `json:"client_id"`
+	Label     *string `json:"label"`
+	Goal      *string `json:"goal"`
+	// active, completed, failed, abandoned
+	State string `json:"state"`
+	// Time in ISO 8601, UTC
+	StartedAt string `json:"started_at"`
+	// Time in ISO 8601, UTC
+	UpdatedAt string  `json:"updated_at"`
+	EndedAt   *string `json:"ended_at"`
+	// How often
+	Resumed int64   `json:"resumed"`
+	Events  int64   `json:"events"`
+	Summary *string `json:"summary"`
+	// Folder with meta.json, events.jsonl and handoff.md
+	Path     string         `json:"path"`
+	Timeline []SessionEvent `json:"timeline"`
+	Handoff  *string        `json:"handoff"`
+}
+
+// WorkSessions is a record of the box.
+type WorkSessions struct {
+	Items []WorkSession `json:"items"`
 }
 
 // End of the records.
@@ -2304,6 +2850,224 @@ func (h *Host) Canary(ctx context.Context) (*CanaryRun, error) {
 // Reap ends and removes what is stale.
 func (h *Host) Reap(ctx context.Context, dryRun bool) (*Page[StaleSandbox], error) {
 	return ask[Page[StaleSandbox]](ctx, h.conn, "POST /v1/host/reap", fields{"dry_run": dryRun}, send{})
+}
+
+// Runtime is the declared environment of the box.
+type Runtime struct{ group }
+
+// GraphSelection says which part of the graph is meant: a client, and profiles with commas between them.
+type GraphSelection struct {
+	Client  string `json:"client,omitempty"`
+	Profile string `json:"profile,omitempty"`
+}
+
+// SyncRequest asks for Sync and Context.
+type SyncRequest struct {
+	GraphSelection
+	// Tells what would be done, and does nothing
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// BootstrapRequest asks for Bootstrap.
+type BootstrapRequest struct {
+	SyncRequest
+	// With commas between them
+	Task string `json:"task,omitempty"`
+}
+
+// ServiceRequest asks for Up, Down and Restart.
+type ServiceRequest struct {
+	SyncRequest
+	// With commas between them; what they need comes along
+	Service string `json:"service,omitempty"`
+	// reuse, prod or fresh; not for Down
+	Mode string `json:"mode,omitempty"`
+	// How long to wait for the health of each
+	WaitSeconds float64 `json:"wait_seconds,omitempty"`
+}
+
+// LogQuery asks for Logs.
+type LogQuery struct {
+	GraphSelection
+	// With commas between them
+	Service string `json:"service,omitempty"`
+	Lines   int    `json:"lines,omitempty"`
+}
+
+// FocusRequest asks for Focus.
+type FocusRequest struct {
+	ClientID    string  `json:"client_id,omitempty"`
+	Profile     string  `json:"profile,omitempty"`
+	Service     string  `json:"service,omitempty"`
+	Mode        string  `json:"mode,omitempty"`
+	Resume      bool    `json:"resume,omitempty"`
+	WaitSeconds float64 `json:"wait_seconds,omitempty"`
+}
+
+// Status tells the state of everything that is declared, and what needs attention.
+func (r *Runtime) Status(ctx context.Context, selection GraphSelection) (*RuntimeStatus, error) {
+	return ask[RuntimeStatus](ctx, r.conn, "GET /v1/runtime", selection, send{})
+}
+
+// Describe shows the model of the box: its paths inside and on the host, ports, clients and profiles.
+func (r *Runtime) Describe(ctx context.Context) (*BoxModel, error) {
+	return ask[BoxModel](ctx, r.conn, "GET /v1/sandbox", nil, send{})
+}
+
+// Render shows what is declared, after overlays, profiles and placeholders; with why also where each value came from.
+func (r *Runtime) Render(ctx context.Context, selection GraphSelection, why bool) (*RenderedGraph, error) {
+	input := struct {
+		GraphSelection
+		Why bool `json:"why,omitempty"`
+	}{selection, why}
+	return ask[RenderedGraph](ctx, r.conn, "GET /v1/runtime/graph", input, send{})
+}
+
+// Sync brings repos, artifacts, env files, log folders and skills to what is declared.
+func (r *Runtime) Sync(ctx context.Context, request SyncRequest) (*SyncReport, error) {
+	return ask[SyncReport](ctx, r.conn, "POST /v1/runtime/sync", request, send{waits: true})
+}
+
+// Bootstrap syncs, then runs the tasks whose success check does not hold yet.
+func (r *Runtime) Bootstrap(ctx context.Context, request BootstrapRequest) (*BootstrapReport, error) {
+	return ask[BootstrapReport](ctx, r.conn, "POST /v1/runtime/bootstrap", request, send{waits: true})
+}
+
+// Up starts services with what they need, and waits until they are healthy: look at OK.
+func (r *Runtime) Up(ctx context.Context, request ServiceRequest) (*UpReport, error) {
+	return ask[UpReport](ctx, r.conn, "POST /v1/runtime/up", request, send{waits: true})
+}
+
+// Down stops services, those that need others first. The server that answers goes on.
+func (r *Runtime) Down(ctx context.Context, request ServiceRequest) (*DownReport, error) {
+	return ask[DownReport](ctx, r.conn, "POST /v1/runtime/down", request, send{waits: true})
+}
+
+// Restart stops services with those that need them, then starts all of these again.
+func (r *Runtime) Restart(ctx context.Context, request ServiceRequest) (*UpReport, error) {
+	return ask[UpReport](ctx, r.conn, "POST /v1/runtime/restart", request, send{waits: true})
+}
+
+// Logs are the last lines that services and tasks wrote.
+func (r *Runtime) Logs(ctx context.Context, query LogQuery) ([]ServiceLog, error) {
+	logs, err := ask[ServiceLogs](ctx, r.conn, "GET /v1/runtime/logs", query, send{})
+	if err != nil {
+		return nil, err
+	}
+	return logs.Items, nil
+}
+
+// Doctor checks the machine and the graph, with the line that mends each fault.
+func (r *Runtime) Doctor(ctx context.Context, selection GraphSelection) (*GraphExamination, error) {
+	return ask[GraphExamination](ctx, r.conn, "GET /v1/runtime/doctor", selection, send{})
+}
+
+// Context writes CLAUDE.md and AGENTS.md, which tell agents where they are.
+func (r *Runtime) Context(ctx context.Context, request SyncRequest) (*ContextReport, error) {
+	return ask[ContextReport](ctx, r.conn, "POST /v1/runtime/context", request, send{})
+}
+
+// Focus activates a client in one pass; with Resume the last one, without redoing what still holds.
+func (r *Runtime) Focus(ctx context.Context, request FocusRequest) (*FocusReport, error) {
+	return ask[FocusReport](ctx, r.conn, "POST /v1/runtime/focus", request, send{waits: true})
+}
+
+// Pulse tells what the supervisor sees and did.
+func (r *Runtime) Pulse(ctx context.Context) (*PulseStatus, error) {
+	return ask[PulseStatus](ctx, r.conn, "GET /v1/runtime/pulse", nil, send{})
+}
+
+// StartPulse starts the supervisor; seconds between two whole looks, 0 for what is configured.
+func (r *Runtime) StartPulse(ctx context.Context, interval float64) (*PulseStatus, error) {
+	input := fields{}
+	if interval > 0 {
+		input["interval"] = interval
+	}
+	return ask[PulseStatus](ctx, r.conn, "POST /v1/runtime/pulse/start", input, send{})
+}
+
+// StopPulse stops it: services go on, and nobody starts them again when they fall.
+func (r *Runtime) StopPulse(ctx context.Context) (*PulseStatus, error) {
+	return ask[PulseStatus](ctx, r.conn, "POST /v1/runtime/pulse/stop", nil, send{})
+}
+
+// Sessions are durable timelines of work notes, one per piece of work and client.
+type Sessions struct{ group }
+
+// StartSession asks for a session.
+type StartSession struct {
+	ClientID string `json:"client_id"`
+	Label    string `json:"label,omitempty"`
+	Goal     string `json:"goal,omitempty"`
+}
+
+// AddSessionEvent is an event to add.
+type AddSessionEvent struct {
+	// Default: note
+	Type    string         `json:"type,omitempty"`
+	Message string         `json:"message"`
+	Detail  map[string]any `json:"detail,omitempty"`
+}
+
+// EndSession says how a session ended.
+type EndSession struct {
+	// completed, failed or abandoned
+	State   string `json:"state,omitempty"`
+	Summary string `json:"summary,omitempty"`
+}
+
+// SessionQuery says which sessions to list.
+type SessionQuery struct {
+	ClientID string `json:"client_id,omitempty"`
+	State    string `json:"state,omitempty"`
+	Limit    int    `json:"limit,omitempty"`
+}
+
+// Start begins a session of a client.
+func (s *Sessions) Start(ctx context.Context, request StartSession) (*WorkSession, error) {
+	return ask[WorkSession](ctx, s.conn, "POST /v1/runtime/sessions", request, send{})
+}
+
+// Event adds to one that is active.
+func (s *Sessions) Event(ctx context.Context, id string, event AddSessionEvent) (*SessionEvent, error) {
+	input := struct {
+		ID string `json:"id"`
+		AddSessionEvent
+	}{id, event}
+	return ask[SessionEvent](ctx, s.conn, "POST /v1/runtime/sessions/{id}/events", input, send{})
+}
+
+// Heartbeat tells that somebody still works on it.
+func (s *Sessions) Heartbeat(ctx context.Context, id string) (*WorkSession, error) {
+	return ask[WorkSession](ctx, s.conn, "POST /v1/runtime/sessions/{id}/heartbeat", fields{"id": id}, send{})
+}
+
+// End ends it, with what the next one should know.
+func (s *Sessions) End(ctx context.Context, id string, how EndSession) (*WorkSession, error) {
+	input := struct {
+		ID string `json:"id"`
+		EndSession
+	}{id, how}
+	return ask[WorkSession](ctx, s.conn, "POST /v1/runtime/sessions/{id}/end", input, send{})
+}
+
+// Resume goes on with one that ended.
+func (s *Sessions) Resume(ctx context.Context, id string) (*WorkSession, error) {
+	return ask[WorkSession](ctx, s.conn, "POST /v1/runtime/sessions/{id}/resume", fields{"id": id}, send{})
+}
+
+// Get shows one with its events and what it handed over.
+func (s *Sessions) Get(ctx context.Context, id string) (*WorkSessionDetail, error) {
+	return ask[WorkSessionDetail](ctx, s.conn, "GET /v1/runtime/sessions/{id}", fields{"id": id}, send{})
+}
+
+// List has the newest first.
+func (s *Sessions) List(ctx context.Context, query SessionQuery) ([]WorkSession, error) {
+	sessions, err := ask[WorkSessions](ctx, s.conn, "GET /v1/runtime/sessions", query, send{})
+	if err != nil {
+		return nil, err
+	}
+	return sessions.Items, nil
 }
 
 // Connections ------------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ import { type RequestOptions, startTestBox, type TestBox } from '../support/box.
 import { builtDependencies } from '../support/skills.ts';
 import { echoSkill, shellSkill, zipOf } from './wire.ts';
 
-const allScopes = scopes.filter((scope): scope is Scope => scope !== 'admin');
+/** All that a tenant's key has: admin and graph:* reach over the whole box, so who has them is no mere tenant. */
+const allScopes = scopes.filter((scope): scope is Scope => scope !== 'admin' && !scope.startsWith('graph:'));
 let box: TestBox;
 let keyA: string;
 let keyB: string;
@@ -331,6 +332,18 @@ const cases: Record<string, Case> = {
   'host.reap': { theirs: () => ({ options: { body: {} } }), absent: () => ({ options: { body: {} } }), outcome: 403 },
   'box.health': { theirs: () => ({}), absent: () => ({}), outcome: 'public' },
   'box.ready': { theirs: () => ({}), absent: () => ({}), outcome: 'public' },
+  // The environment is the box's, with all its clients: only graph:read and graph:use see and change it.
+  ...Object.fromEntries(
+    commands
+      .filter(({ scope }) => scope?.startsWith('graph:'))
+      .map(({ name, http }): [string, Case] => {
+        const call = (client: string): Call => ({
+          ...(http.path.includes(':id') && { params: { id: '20260102-030405-0a1b2c' } }),
+          ...(http.method === 'GET' ? { query: `client=${client}` } : posted({ client })),
+        });
+        return [name, { theirs: () => call('tenant-a'), absent: () => call('nobodys'), outcome: 403 }];
+      }),
+  ),
 };
 
 const named = commands.map((command) => [command.name, command] as const);

@@ -1,19 +1,12 @@
 /** What belongs to the box and its tenants, rather than to the work in it. */
 
-import type { CallOptions, Connection } from './connection.ts';
+import type { CallOptions } from './connection.ts';
 import { type FollowOptions, follow, type ServerEvent } from './event-stream.ts';
+import { Group } from './group.ts';
 import { everyItem } from './pages.ts';
 import type * as t from './types.ts';
 
 type Input<R extends keyof t.Routes> = t.Routes[R]['input'];
-
-abstract class Group {
-  protected readonly connection: Connection;
-
-  constructor(connection: Connection) {
-    this.connection = connection;
-  }
-}
 
 export class Keys extends Group {
   /** The key itself is in this answer and nowhere else. */

@@ -2,6 +2,7 @@ import { Credits, Events, Host, Keys, Secrets, SignIn, Templates, Tenants, Webho
 import { type CallOptions, type ClientOptions, Connection } from './connection.ts';
 import { type ExecutionResult, Executions, type RunRequest } from './executions.ts';
 import { toArray } from './pages.ts';
+import { Runtime, Sessions } from './runtime.ts';
 import { SandboxHandle } from './sandbox.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Skills } from './skills.ts';
@@ -24,6 +25,9 @@ export class Client {
   readonly events: Events;
   readonly webhooks: Webhooks;
   readonly host: Host;
+  /** The declared environment of the box. */
+  readonly runtime: Runtime;
+  readonly sessions: Sessions;
   /** For what has no method: any route, typed. */
   readonly connection: Connection;
 
@@ -43,6 +47,8 @@ export class Client {
     this.events = new Events(connection);
     this.webhooks = new Webhooks(connection);
     this.host = new Host(connection);
+    this.runtime = new Runtime(connection);
+    this.sessions = new Sessions(connection);
   }
 
   /** The same box, acting for a tenant. */

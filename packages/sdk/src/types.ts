@@ -14,7 +14,7 @@ export interface ApiKey {
   tenant: string;
   /** Who acts: adm a person, agt an agent, atm automation */
   actor: 'adm' | 'agt' | 'atm';
-  scopes: ('skills:read' | 'skills:write' | 'executions:read' | 'executions:run' | 'sandboxes:read' | 'sandboxes:use' | 'secrets:manage' | 'admin')[];
+  scopes: ('skills:read' | 'skills:write' | 'executions:read' | 'executions:run' | 'sandboxes:read' | 'sandboxes:use' | 'secrets:manage' | 'graph:read' | 'graph:use' | 'admin')[];
   /** Time in ISO 8601, UTC */
   created_at: string;
   expires_at: string | null;
@@ -31,6 +31,76 @@ export interface Artifact {
   sha256: string;
 }
 
+export interface ArtifactStatus {
+  id: string;
+  /** Overlay that declares it; null: the box itself */
+  client: string | null;
+  /** Empty: always */
+  profiles: string[];
+  required: boolean;
+  notes: string | null;
+  /** As the workspace sees it; the path of the host for what the workspace does not see */
+  path: string;
+  host_path: string;
+  /** present: there, with nothing to compare to */
+  state: 'ok' | 'missing' | 'stale' | 'present';
+}
+
+export interface Attention {
+  severity: 'error' | 'warning';
+  /** What it is about, such as service:web */
+  subject: string;
+  message: string;
+  /** The command that mends it or shows more */
+  fix: string | null;
+}
+
+export interface BootstrapReport {
+  ok: boolean;
+  sync: SyncReport;
+  tasks: TaskOutcome[];
+}
+
+export interface BoxModel {
+  name: string;
+  version: string;
+  purpose: string | null;
+  runtime: {
+    mode: string;
+    agent_user: string;
+    provider: string;
+    network: string;
+  };
+  ports: Record<string, number>;
+  paths: {
+    variable: string;
+    path: string;
+    host_path: string;
+  }[];
+  manifest: string | null;
+  state_root: string;
+  clients: string[];
+  /** All that the manifest and the overlays name */
+  profiles: string[];
+}
+
+export interface BridgeStatus {
+  id: string;
+  /** Overlay that declares it; null: the box itself */
+  client: string | null;
+  /** Empty: always */
+  profiles: string[];
+  required: boolean;
+  notes: string | null;
+  state: 'fresh' | 'stale' | 'missing';
+  outputs: {
+    /** As the workspace sees it; the path of the host for what the workspace does not see */
+    path: string;
+    host_path: string;
+    present: boolean;
+  }[];
+}
+
 export interface CanaryRun {
   /** Time in ISO 8601, UTC */
   time: string;
@@ -41,6 +111,27 @@ export interface CanaryRun {
     ms: number;
   }[];
   error: string | null;
+}
+
+export interface CheckStatus {
+  id: string;
+  /** Overlay that declares it; null: the box itself */
+  client: string | null;
+  /** Empty: always */
+  profiles: string[];
+  required: boolean;
+  notes: string | null;
+  state: 'ok' | 'fail';
+  detail: string;
+}
+
+export interface ContextReport {
+  client: string | null;
+  files: {
+    path: string;
+    changed: boolean;
+  }[];
+  bytes: number;
 }
 
 export interface CreateSandbox {
@@ -69,7 +160,7 @@ export interface CreatedApiKey {
   tenant: string;
   /** Who acts: adm a person, agt an agent, atm automation */
   actor: 'adm' | 'agt' | 'atm';
-  scopes: ('skills:read' | 'skills:write' | 'executions:read' | 'executions:run' | 'sandboxes:read' | 'sandboxes:use' | 'secrets:manage' | 'admin')[];
+  scopes: ('skills:read' | 'skills:write' | 'executions:read' | 'executions:run' | 'sandboxes:read' | 'sandboxes:use' | 'secrets:manage' | 'graph:read' | 'graph:use' | 'admin')[];
   /** Time in ISO 8601, UTC */
   created_at: string;
   expires_at: string | null;
@@ -147,6 +238,12 @@ export interface CreditEntry {
   actor: string;
 }
 
+export interface DownReport {
+  ok: boolean;
+  dry_run: boolean;
+  services: ServiceOutcome[];
+}
+
 /** example.com, *.example.com (names below it), * (any name), 192.0.2.7; with :port, or as an object */
 export type EgressRule = string | {
   /** As the text form, without a port */
@@ -159,6 +256,21 @@ export type EgressRule = string | {
   paths?: string[];
 };
 
+export interface EnvFileStatus {
+  id: string;
+  /** Overlay that declares it; null: the box itself */
+  client: string | null;
+  /** Empty: always */
+  profiles: string[];
+  required: boolean;
+  notes: string | null;
+  /** As the workspace sees it; the path of the host for what the workspace does not see */
+  path: string;
+  host_path: string;
+  repo: string | null;
+  state: 'ok' | 'missing' | 'stale' | 'source-missing';
+}
+
 export interface ErrorBody {
   /** Stable code */
   error: string;
@@ -168,7 +280,7 @@ export interface ErrorBody {
   request_id: string;
 }
 
-export type ErrorCode = 'already_exists' | 'already_finished' | 'already_running' | 'artifact_too_large' | 'bad_request' | 'cancelled' | 'capability_missing' | 'config_invalid' | 'declared_in_manifest' | 'dependencies_building' | 'dependencies_failed' | 'doctor_failed' | 'exit_nonzero' | 'forbidden' | 'idempotency_conflict' | 'image_unsupported' | 'insufficient_credits' | 'internal' | 'interrupted' | 'invalid_cursor' | 'invalid_env' | 'invalid_input' | 'invalid_json' | 'invalid_skill' | 'invalid_state' | 'invalid_template' | 'killed_by_signal' | 'link_expired' | 'lint_failed' | 'manifest_invalid' | 'memory_exceeded' | 'method_not_allowed' | 'no_provider' | 'not_acceptable' | 'not_executable' | 'not_finished' | 'not_found' | 'nothing_listens' | 'on_another_host' | 'output_invalid' | 'output_schema_mismatch' | 'output_too_large' | 'overloaded' | 'queue_full' | 'queue_timeout' | 'quota_exceeded' | 'rate_limited' | 'sandbox_failed' | 'sandbox_limit' | 'sandbox_unavailable' | 'secret_missing' | 'security_scan_failed' | 'shutting_down' | 'sign_in_expired' | 'skill_not_found' | 'start_failed' | 'template_not_found' | 'tenant_mismatch' | 'timeout' | 'too_large' | 'too_many_artifacts' | 'unauthorized' | 'unavailable' | 'unreachable' | 'unsupported_media_type' | 'usage' | 'version_conflict';
+export type ErrorCode = 'LOCAL_RUNTIME_COVERAGE_GAP' | 'LOCAL_RUNTIME_ENV_BRIDGE_FAILED' | 'LOCAL_RUNTIME_ENV_OUTPUT_MISSING' | 'LOCAL_RUNTIME_MODE_UNSUPPORTED' | 'LOCAL_RUNTIME_PROFILE_UNKNOWN' | 'LOCAL_RUNTIME_SERVICE_DEFERRED' | 'LOCAL_RUNTIME_START_BLOCKED' | 'SKILL_CONFIG_INVALID' | 'SKILL_EXTRA_INSTALLED' | 'SKILL_INSTALL_STALE' | 'SKILL_NOT_FOUND_IN_REPO' | 'SKILL_NOT_INSTALLED' | 'SKILL_REPO_CLONE_FAILED' | 'SKILL_REPO_DIRTY' | 'SKILL_REPO_UNREACHABLE' | 'already_exists' | 'already_finished' | 'already_running' | 'artifact_too_large' | 'bad_request' | 'cancelled' | 'capability_missing' | 'client_not_found' | 'command_missing' | 'config_invalid' | 'declared_in_manifest' | 'dependencies_building' | 'dependencies_failed' | 'doctor_failed' | 'exit_nonzero' | 'forbidden' | 'graph_busy' | 'graph_invalid' | 'graph_item_not_found' | 'idempotency_conflict' | 'image_unsupported' | 'insufficient_credits' | 'internal' | 'interrupted' | 'invalid_cursor' | 'invalid_env' | 'invalid_input' | 'invalid_json' | 'invalid_skill' | 'invalid_state' | 'invalid_template' | 'killed_by_signal' | 'link_expired' | 'lint_failed' | 'manifest_invalid' | 'memory_exceeded' | 'method_not_allowed' | 'needs_input' | 'no_provider' | 'not_acceptable' | 'not_executable' | 'not_finished' | 'not_found' | 'nothing_listens' | 'on_another_host' | 'output_invalid' | 'output_schema_mismatch' | 'output_too_large' | 'overloaded' | 'port_in_use' | 'queue_full' | 'queue_timeout' | 'quota_exceeded' | 'rate_limited' | 'sandbox_failed' | 'sandbox_limit' | 'sandbox_unavailable' | 'secret_missing' | 'security_scan_failed' | 'service_failed' | 'session_not_found' | 'session_state_conflict' | 'shutting_down' | 'sign_in_expired' | 'skill_not_found' | 'start_failed' | 'sync_failed' | 'task_failed' | 'template_not_found' | 'tenant_mismatch' | 'timeout' | 'too_large' | 'too_many_artifacts' | 'unauthorized' | 'unavailable' | 'unreachable' | 'unsupported_media_type' | 'usage' | 'version_conflict';
 
 export interface BoxEvent {
   /** Position in the box; grows, may have gaps */
@@ -376,6 +488,63 @@ export interface FileEntry {
   target?: string;
 }
 
+export interface FocusReport {
+  ok: boolean;
+  client: string;
+  profiles: string[];
+  resumed: boolean;
+  /** Time in ISO 8601, UTC */
+  focused_at: string;
+  steps: {
+    step: 'sync' | 'bootstrap' | 'up' | 'collect' | 'context' | 'persist';
+    result: 'done' | 'unchanged' | 'failed' | 'skipped';
+    duration_ms: number;
+    detail: string | null;
+  }[];
+  attention: Attention[];
+  repos: RepoState[];
+  services: ServiceStatus[];
+  /** Of late, from logs */
+  errors: {
+    log: string;
+    line: string;
+  }[];
+  activity: RuntimeActivity[];
+  /** Those that are open */
+  sessions: string[];
+  /** Files that agents read */
+  context: string[];
+}
+
+export interface GraphAction {
+  section: 'repos' | 'artifacts' | 'env_files' | 'skills' | 'tasks' | 'services' | 'logs' | 'checks' | 'bridges' | 'parity_ledger' | 'context';
+  id: string;
+  /** Such as clone, fetch, download, copy, write, install, mkdir, expire */
+  action: string;
+  result: 'done' | 'unchanged' | 'planned' | 'skipped' | 'failed';
+  path: string | null;
+  detail: string | null;
+  error: {
+    error: string;
+    message: string;
+    hint: string;
+  } | null;
+}
+
+export interface GraphCheck {
+  name: string;
+  /** Of the registry of errors */
+  code: string | null;
+  state: 'ok' | 'warn' | 'fail';
+  detail: string;
+  fix: string | null;
+}
+
+export interface GraphExamination {
+  healthy: boolean;
+  checks: GraphCheck[];
+}
+
 export interface Health {
   /** degraded: the box runs, and something an operator accepted or should mend is missing */
   status: 'ok' | 'degraded';
@@ -467,6 +636,17 @@ export interface HostReport {
   webhooks: Webhook[];
 }
 
+export interface LedgerEntry {
+  legacy_surface: string;
+  client: string | null;
+  surface_type: 'service' | 'env_target' | 'helper' | 'flag';
+  action: 'declare' | 'bridge' | 'build' | 'drop';
+  ownership_state: 'covered' | 'bridge-only' | 'deferred' | 'external';
+  intended_profiles: string[];
+  bridge_dependency: string | null;
+  request_error: string | null;
+}
+
 export interface LintFinding {
   severity: 'error' | 'warning';
   code: string;
@@ -474,6 +654,22 @@ export interface LintFinding {
   line: number;
   message: string;
   fix: string;
+}
+
+export interface LogStatus {
+  id: string;
+  /** Overlay that declares it; null: the box itself */
+  client: string | null;
+  /** Empty: always */
+  profiles: string[];
+  required: boolean;
+  notes: string | null;
+  /** As the workspace sees it; the path of the host for what the workspace does not see */
+  path: string;
+  host_path: string;
+  retention_days: number | null;
+  state: 'ok' | 'missing';
+  bytes: number;
 }
 
 export interface NetworkChoice {
@@ -527,6 +723,25 @@ export interface ProgramResult {
   timed_out: boolean;
 }
 
+export interface PulseStatus {
+  running: boolean;
+  pid: number | null;
+  updated_at: string | null;
+  /** Seconds between two whole looks; a process that ends is seen at once */
+  interval: number;
+  auto_restart: boolean;
+  cycle_count: number;
+  heals: number;
+  events_emitted: number;
+  config_hash: string | null;
+  service_states: Record<string, string>;
+  check_states: Record<string, string>;
+  /** Services that fell too often; up or restart tries them again */
+  given_up: string[];
+  /** Services that wait for their next start */
+  next_attempts: Record<string, string>;
+}
+
 export interface PushedSkill {
   /** Name of the skill */
   name: string;
@@ -573,6 +788,48 @@ export interface Readiness {
   checks: Record<string, string>;
 }
 
+export interface RenderedGraph {
+  client: string | null;
+  profiles: string[];
+  /** Sections with their items, placeholders filled in */
+  graph: Record<string, unknown>;
+  /** What ${NAME} stands for; secrets are never among them */
+  variables: Record<string, string>;
+  /** With why: the file and line of each value */
+  why: {
+    /** Such as services.web.command */
+    path: string;
+    file: string;
+    line: number;
+  }[];
+}
+
+export interface RepoState {
+  id: string;
+  path: string;
+  branch: string | null;
+  dirty: number | null;
+  last_commit: string | null;
+}
+
+export interface RepoStatus {
+  id: string;
+  /** Overlay that declares it; null: the box itself */
+  client: string | null;
+  /** Empty: always */
+  profiles: string[];
+  required: boolean;
+  notes: string | null;
+  /** As the workspace sees it; the path of the host for what the workspace does not see */
+  path: string;
+  host_path: string;
+  source: 'bind' | 'directory' | 'git' | 'manual';
+  /** dirty: local changes; behind: the last sync fetched more */
+  state: 'ok' | 'missing' | 'dirty' | 'behind' | 'unknown';
+  branch: string | null;
+  commit: string | null;
+}
+
 export interface RouteExplanation {
   /** Exactly what would be made: name@version */
   template: string;
@@ -583,6 +840,37 @@ export interface RouteExplanation {
     taken: boolean;
     reason: string;
   }[];
+}
+
+export interface RuntimeActivity {
+  /** Time in ISO 8601, UTC */
+  time: string;
+  type: string;
+  subject: string;
+  data: Record<string, unknown>;
+}
+
+export interface RuntimeStatus {
+  client: string | null;
+  profiles: string[];
+  /** Overlays there are */
+  clients: string[];
+  /** Nothing needs attention */
+  healthy: boolean;
+  config_hash: string;
+  repos: RepoStatus[];
+  artifacts: ArtifactStatus[];
+  env_files: EnvFileStatus[];
+  skills: SkillSetStatus[];
+  tasks: TaskStatus[];
+  services: ServiceStatus[];
+  logs: LogStatus[];
+  checks: CheckStatus[];
+  bridges: BridgeStatus[];
+  parity_ledger: LedgerEntry[];
+  connectors: string[];
+  pulse: PulseStatus;
+  attention: Attention[];
 }
 
 export interface Sandbox {
@@ -675,6 +963,66 @@ export interface Secret {
   updated_by: string;
 }
 
+export interface ServiceLog {
+  service: string;
+  path: string;
+  lines: string[];
+}
+
+export interface ServiceLogs {
+  items: ServiceLog[];
+}
+
+export interface ServiceOutcome {
+  id: string;
+  result: 'started' | 'already-running' | 'failed' | 'timeout' | 'skipped' | 'dry-run' | 'stopped' | 'killed' | 'stuck' | 'external' | 'not-running';
+  pid: number | null;
+  duration_ms: number;
+  detail: string | null;
+  tail: string[];
+}
+
+export interface ServiceStatus {
+  id: string;
+  /** Overlay that declares it; null: the box itself */
+  client: string | null;
+  /** Empty: always */
+  profiles: string[];
+  required: boolean;
+  notes: string | null;
+  kind: string;
+  /** running: its process lives and its health holds; starting: lives, health not yet; down: was started and is gone or unhealthy; declared: never started or stopped; ok: managed elsewhere and healthy; idle: nothing to run; unknown: managed elsewhere, no way to tell */
+  state: 'running' | 'starting' | 'down' | 'declared' | 'ok' | 'idle' | 'unknown';
+  /** up asked for it and down did not since: pulse keeps it alive */
+  wanted: boolean;
+  pid: number | null;
+  /** Sandbox it runs in; null: on the host */
+  sandbox: string | null;
+  /** null: no healthcheck, or nothing runs */
+  healthy: boolean | null;
+  mode: 'reuse' | 'prod' | 'fresh' | null;
+  /** Those it supports */
+  modes: ('reuse' | 'prod' | 'fresh')[];
+  depends_on: string[];
+  started_at: string | null;
+  /** By pulse, since it was last started by hand */
+  restarts: number;
+  /** Path of its log on the host */
+  log: string | null;
+  /** Why it is not well */
+  detail: string | null;
+}
+
+export interface SessionEvent {
+  /** Time in ISO 8601, UTC */
+  ts: string;
+  type: string;
+  client_id: string;
+  /** Id of the session */
+  session_id: string;
+  detail: Record<string, unknown>;
+}
+
 export interface SignInLink {
   /** Good once; exchanged for a key at /v1/sign-in */
   code: string;
@@ -740,6 +1088,23 @@ export interface SkillFile {
   size: number;
 }
 
+export interface SkillSetStatus {
+  id: string;
+  /** Overlay that declares it; null: the box itself */
+  client: string | null;
+  /** Empty: always */
+  profiles: string[];
+  required: boolean;
+  notes: string | null;
+  state: 'ok' | 'missing' | 'stale' | 'invalid';
+  skills: {
+    name: string;
+    state: 'ok' | 'not-installed' | 'stale' | 'extra';
+    commit: string | null;
+  }[];
+  detail: string | null;
+}
+
 export interface SkillSummary {
   /** Name of the skill */
   name: string;
@@ -778,6 +1143,38 @@ export interface StaleSandbox {
   /** orphan: no living record owns it; expired: its time is over; unfinished: a server stopped while it was made or ended */
   why: 'orphan' | 'expired' | 'unfinished';
   reaped: boolean;
+}
+
+export interface SyncReport {
+  dry_run: boolean;
+  changed: boolean;
+  ok: boolean;
+  actions: GraphAction[];
+  duration_ms: number;
+}
+
+export interface TaskOutcome {
+  id: string;
+  /** ready: it was; done: it ran and its check holds now */
+  result: 'ready' | 'done' | 'failed' | 'blocked' | 'dry-run';
+  duration_ms: number;
+  detail: string | null;
+  /** Last lines of its log, where it failed */
+  tail: string[];
+}
+
+export interface TaskStatus {
+  id: string;
+  /** Overlay that declares it; null: the box itself */
+  client: string | null;
+  /** Empty: always */
+  profiles: string[];
+  required: boolean;
+  notes: string | null;
+  /** ready: its success check holds */
+  state: 'ready' | 'pending' | 'blocked';
+  depends_on: string[];
+  blocked_by: string[];
 }
 
 export interface Template {
@@ -843,6 +1240,19 @@ export interface TenantLimits {
   storage_bytes: number;
 }
 
+export interface UpReport {
+  ok: boolean;
+  dry_run: boolean;
+  /** reuse: with the local state there is; prod: the way that is backed by production; fresh: from a reset */
+  mode: 'reuse' | 'prod' | 'fresh';
+  sync: SyncReport;
+  tasks: TaskOutcome[];
+  services: ServiceOutcome[];
+  /** Where the box answers */
+  url: string | null;
+  admin_key_file: string | null;
+}
+
 /** event: create, write, remove, rename or attributes */
 export interface WatchEvent {
   /** Relative to the watched folder */
@@ -903,6 +1313,52 @@ export interface WebhookTest {
   status: number | null;
   error: string | null;
   ms: number;
+}
+
+export interface WorkSession {
+  /** Id of the session */
+  session_id: string;
+  client_id: string;
+  label: string | null;
+  goal: string | null;
+  state: 'active' | 'completed' | 'failed' | 'abandoned';
+  /** Time in ISO 8601, UTC */
+  started_at: string;
+  /** Time in ISO 8601, UTC */
+  updated_at: string;
+  ended_at: string | null;
+  /** How often */
+  resumed: number;
+  events: number;
+  summary: string | null;
+  /** Folder with meta.json, events.jsonl and handoff.md */
+  path: string;
+}
+
+export interface WorkSessionDetail {
+  /** Id of the session */
+  session_id: string;
+  client_id: string;
+  label: string | null;
+  goal: string | null;
+  state: 'active' | 'completed' | 'failed' | 'abandoned';
+  /** Time in ISO 8601, UTC */
+  started_at: string;
+  /** Time in ISO 8601, UTC */
+  updated_at: string;
+  ended_at: string | null;
+  /** How often */
+  resumed: number;
+  events: number;
+  summary: string | null;
+  /** Folder with meta.json, events.jsonl and handoff.md */
+  path: string;
+  timeline: SessionEvent[];
+  handoff: string | null;
+}
+
+export interface WorkSessions {
+  items: WorkSession[];
 }
 
 /** Every route: what goes in, wherever it stands in the request, and what comes out. */
@@ -1660,7 +2116,7 @@ export interface Routes {
   'POST /v1/sign-in/links': {
     input: {
       /** Sign in to less than this key may do */
-      scopes?: ('skills:read' | 'skills:write' | 'executions:read' | 'executions:run' | 'sandboxes:read' | 'sandboxes:use' | 'secrets:manage' | 'admin')[];
+      scopes?: ('skills:read' | 'skills:write' | 'executions:read' | 'executions:run' | 'sandboxes:read' | 'sandboxes:use' | 'secrets:manage' | 'graph:read' | 'graph:use' | 'admin')[];
     };
     output: SignInLink;
   };
@@ -1691,7 +2147,7 @@ export interface Routes {
       /** Who acts: adm a person, agt an agent, atm automation */
       actor?: 'adm' | 'agt' | 'atm';
       /** What it may do */
-      scopes?: ('skills:read' | 'skills:write' | 'executions:read' | 'executions:run' | 'sandboxes:read' | 'sandboxes:use' | 'secrets:manage' | 'admin')[];
+      scopes?: ('skills:read' | 'skills:write' | 'executions:read' | 'executions:run' | 'sandboxes:read' | 'sandboxes:use' | 'secrets:manage' | 'graph:read' | 'graph:use' | 'admin')[];
       /** Time until it stops working, such as 24h; without it the key does not expire */
       expires_in?: string;
     };
@@ -1826,6 +2282,256 @@ export interface Routes {
       event?: string;
     };
     output: WebhookRetry;
+  };
+  /** Show the model of the box: its paths inside and on the host, ports, clients and profiles */
+  'GET /v1/sandbox': {
+    input: Record<string, never>;
+    output: BoxModel;
+  };
+  /** Show the graph that is declared, after overlays, profiles and placeholders */
+  'GET /v1/runtime/graph': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+      /** Tell the file and line that each value came from */
+      why?: boolean;
+    };
+    output: RenderedGraph;
+  };
+  /** Show the state of repos, artifacts, env files, skills, tasks, services, logs and checks */
+  'GET /v1/runtime': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+    };
+    output: RuntimeStatus;
+  };
+  /** Bring repos, artifacts, env files, log folders and skills to what is declared */
+  'POST /v1/runtime/sync': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+      /** Tell what would be done, and do nothing */
+      dry_run?: boolean;
+    };
+    output: SyncReport;
+  };
+  /** Sync, then run the tasks whose success check does not hold yet, in order */
+  'POST /v1/runtime/bootstrap': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+      /** Tasks, with commas between them; what they need comes along. Default: all that are selected */
+      task?: string;
+      /** Tell what would be done, and do nothing */
+      dry_run?: boolean;
+    };
+    output: BootstrapReport;
+  };
+  /** Stop services with those that need them, then start all of these again */
+  'POST /v1/runtime/restart': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+      /** Services, with commas between them; what they need comes along. Default: all that are selected */
+      service?: string;
+      /** Default: the mode each service runs in */
+      mode?: 'reuse' | 'prod' | 'fresh';
+      /** Tell what would be done, and do nothing */
+      dry_run?: boolean;
+      /** How long to wait for the health of each service, in seconds. Default: what it declares, else 30 */
+      wait_seconds?: number;
+    };
+    output: UpReport;
+  };
+  /** Show the last lines that services and tasks wrote */
+  'GET /v1/runtime/logs': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+      /** Services, with commas between them; what they need comes along. Default: all that are selected */
+      service?: string;
+      /** How many of each */
+      lines?: number;
+    };
+    output: ServiceLogs;
+  };
+  /** Write CLAUDE.md and AGENTS.md, which tell agents where they are */
+  'POST /v1/runtime/context': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+      /** Tell what would be done, and do nothing */
+      dry_run?: boolean;
+    };
+    output: ContextReport;
+  };
+  /** Activate a client: sync, bootstrap, up, collect live state, write context, remember it */
+  'POST /v1/runtime/focus': {
+    input: {
+      /** Client to activate. Default with --resume: the last one */
+      client_id?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+      /** Services, with commas between them; what they need comes along. Default: all that are selected */
+      service?: string;
+      /** reuse: with the local state there is; prod: the way that is backed by production; fresh: from a reset */
+      mode?: 'reuse' | 'prod' | 'fresh';
+      /** Activate the last focus again, without redoing what still holds */
+      resume?: boolean;
+      /** How long to wait for the health of each service, in seconds. Default: what it declares, else 30 */
+      wait_seconds?: number;
+    };
+    output: FocusReport;
+  };
+  /** Sync, run the tasks that services need, start them in order, and wait until they are healthy */
+  'POST /v1/runtime/up': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+      /** Services, with commas between them; what they need comes along. Default: all that are selected */
+      service?: string;
+      /** reuse: with the local state there is; prod: the way that is backed by production; fresh: from a reset */
+      mode?: 'reuse' | 'prod' | 'fresh';
+      /** Tell what would be done, and do nothing */
+      dry_run?: boolean;
+      /** How long to wait for the health of each service, in seconds. Default: what it declares, else 30 */
+      wait_seconds?: number;
+    };
+    output: UpReport;
+  };
+  /** Stop services, those that need others first */
+  'POST /v1/runtime/down': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+      /** Services, with commas between them; what they need comes along. Default: all that are selected */
+      service?: string;
+      /** Tell what would be done, and do nothing */
+      dry_run?: boolean;
+      /** How long to wait for the health of each service, in seconds. Default: what it declares, else 30 */
+      wait_seconds?: number;
+    };
+    output: DownReport;
+  };
+  /** Check the machine and the graph, with the line that mends each fault */
+  'GET /v1/runtime/doctor': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client?: string;
+      /** Profiles beside core, such as surfaces or local-core, with commas between them */
+      profile?: string;
+    };
+    output: GraphExamination;
+  };
+  /** Show what pulse sees and did */
+  'GET /v1/runtime/pulse': {
+    input: Record<string, never>;
+    output: PulseStatus;
+  };
+  /** Start pulse in the background; up does so by itself */
+  'POST /v1/runtime/pulse/start': {
+    input: {
+      /** Seconds between two whole looks (SKILLBOX_PULSE_INTERVAL). Default 30 */
+      interval?: number;
+    };
+    output: PulseStatus;
+  };
+  /** Stop pulse; services go on, and nobody starts them again when they fall */
+  'POST /v1/runtime/pulse/stop': {
+    input: Record<string, never>;
+    output: PulseStatus;
+  };
+  /** Begin a session of a client */
+  'POST /v1/runtime/sessions': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client_id: string;
+      /** What it is about, in a few words */
+      label?: string;
+      /** What should be true at its end */
+      goal?: string;
+    };
+    output: WorkSession;
+  };
+  /** List sessions, the newest first */
+  'GET /v1/runtime/sessions': {
+    input: {
+      /** Client whose overlay is added to the graph */
+      client_id?: string;
+      /** Only these */
+      state?: 'active' | 'completed' | 'failed' | 'abandoned';
+      limit?: number;
+    };
+    output: WorkSessions;
+  };
+  /** Add an event to a session that is active */
+  'POST /v1/runtime/sessions/{id}/events': {
+    input: {
+      /** Id of the session */
+      id: string;
+      /** Kind of event */
+      type?: string;
+      /** What happened */
+      message: string;
+      /** More, as JSON */
+      detail?: Record<string, unknown>;
+    };
+    output: SessionEvent;
+  };
+  /** Tell that somebody still works on a session */
+  'POST /v1/runtime/sessions/{id}/heartbeat': {
+    input: {
+      /** Id of the session */
+      id: string;
+    };
+    output: WorkSession;
+  };
+  /** End a session, with what the next one should know */
+  'POST /v1/runtime/sessions/{id}/end': {
+    input: {
+      /** Id of the session */
+      id: string;
+      /** How it ended */
+      state?: 'completed' | 'failed' | 'abandoned';
+      /** Handed over in handoff.md */
+      summary?: string;
+    };
+    output: WorkSession;
+  };
+  /** Go on with a session that ended */
+  'POST /v1/runtime/sessions/{id}/resume': {
+    input: {
+      /** Id of the session */
+      id: string;
+    };
+    output: WorkSession;
+  };
+  /** Show a session with its events */
+  'GET /v1/runtime/sessions/{id}': {
+    input: {
+      /** Id of the session */
+      id: string;
+    };
+    output: WorkSessionDetail;
   };
   /** Tell whether the box is alive, and what it lacks */
   'GET /health': {

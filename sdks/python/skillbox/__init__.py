@@ -7,7 +7,7 @@
     print(result.output)
 
 Everything of /v1 is in groups: client.skills, client.executions, client.sandboxes, client.templates, client.keys, client.tenants,
-client.credits, client.secrets, client.events, client.webhooks, client.host. A Client may be used by several threads.
+client.credits, client.secrets, client.events, client.webhooks, client.host, client.runtime, client.sessions. A Client may be used by several threads.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class ApiKey:
     tenant: str
     #: Who acts: adm a person, agt an agent, atm automation
     actor: Literal["adm", "agt", "atm"]
-    scopes: List[Literal["skills:read", "skills:write", "executions:read", "executions:run", "sandboxes:read", "sandboxes:use", "secrets:manage", "admin"]]
+    scopes: List[Literal["skills:read", "skills:write", "executions:read", "executions:run", "sandboxes:read", "sandboxes:use", "secrets:manage", "graph:read", "graph:use", "admin"]]
     #: Time in ISO 8601, UTC
     created_at: str
     expires_at: Optional[str]
@@ -256,6 +256,129 @@ class Artifact:
     path: str
     size: int
     sha256: str
+
+
+@dataclass(frozen=True)
+class ArtifactStatus:
+    id: str
+    #: Overlay that declares it; null: the box itself
+    client: Optional[str]
+    #: Empty: always
+    profiles: List[str]
+    required: bool
+    notes: Optional[str]
+    #: As the workspace sees it; the path of the host for what the workspace does not see
+    path: str
+    host_path: str
+    #: present: there, with nothing to compare to
+    state: Literal["ok", "missing", "stale", "present"]
+
+
+@dataclass(frozen=True)
+class Attention:
+    severity: Literal["error", "warning"]
+    #: What it is about, such as service:web
+    subject: str
+    message: str
+    #: The command that mends it or shows more
+    fix: Optional[str]
+
+
+@dataclass(frozen=True)
+class GraphActionError:
+    error: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class GraphAction:
+    section: Any
+    id: str
+    #: Such as clone, fetch, download, copy, write, install, mkdir, expire
+    action: str
+    result: Literal["done", "unchanged", "planned", "skipped", "failed"]
+    path: Optional[str]
+    detail: Optional[str]
+    error: Optional[GraphActionError]
+
+
+@dataclass(frozen=True)
+class SyncReport:
+    dry_run: bool
+    changed: bool
+    ok: bool
+    actions: List[GraphAction]
+    duration_ms: float
+
+
+@dataclass(frozen=True)
+class TaskOutcome:
+    id: str
+    #: ready: it was; done: it ran and its check holds now
+    result: Literal["ready", "done", "failed", "blocked", "dry-run"]
+    duration_ms: float
+    detail: Optional[str]
+    #: Last lines of its log, where it failed
+    tail: List[str]
+
+
+@dataclass(frozen=True)
+class BootstrapReport:
+    ok: bool
+    sync: SyncReport
+    tasks: List[TaskOutcome]
+
+
+@dataclass(frozen=True)
+class BoxModelRuntime:
+    mode: str
+    agent_user: str
+    provider: str
+    network: str
+
+
+@dataclass(frozen=True)
+class BoxModelPath:
+    variable: str
+    path: str
+    host_path: str
+
+
+@dataclass(frozen=True)
+class BoxModel:
+    name: str
+    version: str
+    purpose: Optional[str]
+    runtime: BoxModelRuntime
+    ports: Dict[str, int]
+    paths: List[BoxModelPath]
+    manifest: Optional[str]
+    state_root: str
+    clients: List[str]
+    #: All that the manifest and the overlays name
+    profiles: List[str]
+
+
+@dataclass(frozen=True)
+class BridgeStatusOutput:
+    #: As the workspace sees it; the path of the host for what the workspace does not see
+    path: str
+    host_path: str
+    present: bool
+
+
+@dataclass(frozen=True)
+class BridgeStatus:
+    id: str
+    #: Overlay that declares it; null: the box itself
+    client: Optional[str]
+    #: Empty: always
+    profiles: List[str]
+    required: bool
+    notes: Optional[str]
+    state: Literal["fresh", "stale", "missing"]
+    outputs: List[BridgeStatusOutput]
 
 
 @dataclass(frozen=True)
@@ -275,6 +398,32 @@ class CanaryRun:
 
 
 @dataclass(frozen=True)
+class CheckStatus:
+    id: str
+    #: Overlay that declares it; null: the box itself
+    client: Optional[str]
+    #: Empty: always
+    profiles: List[str]
+    required: bool
+    notes: Optional[str]
+    state: Literal["ok", "fail"]
+    detail: str
+
+
+@dataclass(frozen=True)
+class ContextReportFile:
+    path: str
+    changed: bool
+
+
+@dataclass(frozen=True)
+class ContextReport:
+    client: Optional[str]
+    files: List[ContextReportFile]
+    bytes: int
+
+
+@dataclass(frozen=True)
 class CreatedApiKey:
     #: Id of the key (not the key)
     id: str
@@ -283,7 +432,7 @@ class CreatedApiKey:
     tenant: str
     #: Who acts: adm a person, agt an agent, atm automation
     actor: Literal["adm", "agt", "atm"]
-    scopes: List[Literal["skills:read", "skills:write", "executions:read", "executions:run", "sandboxes:read", "sandboxes:use", "secrets:manage", "admin"]]
+    scopes: List[Literal["skills:read", "skills:write", "executions:read", "executions:run", "sandboxes:read", "sandboxes:use", "secrets:manage", "graph:read", "graph:use", "admin"]]
     #: Time in ISO 8601, UTC
     created_at: str
     expires_at: Optional[str]
@@ -363,6 +512,39 @@ class CreditEntry:
     sandbox: Optional[str]
     note: Optional[str]
     actor: str
+
+
+@dataclass(frozen=True)
+class ServiceOutcome:
+    id: str
+    result: Literal["started", "already-running", "failed", "timeout", "skipped", "dry-run", "stopped", "killed", "stuck", "external", "not-running"]
+    pid: Optional[int]
+    duration_ms: float
+    detail: Optional[str]
+    tail: List[str]
+
+
+@dataclass(frozen=True)
+class DownReport:
+    ok: bool
+    dry_run: bool
+    services: List[ServiceOutcome]
+
+
+@dataclass(frozen=True)
+class EnvFileStatus:
+    id: str
+    #: Overlay that declares it; null: the box itself
+    client: Optional[str]
+    #: Empty: always
+    profiles: List[str]
+    required: bool
+    notes: Optional[str]
+    #: As the workspace sees it; the path of the host for what the workspace does not see
+    path: str
+    host_path: str
+    repo: Optional[str]
+    state: Literal["ok", "missing", "stale", "source-missing"]
 
 
 @dataclass(frozen=True)
@@ -600,6 +782,107 @@ class FileEntry:
 
 
 @dataclass(frozen=True)
+class FocusReportStep:
+    step: Literal["sync", "bootstrap", "up", "collect", "context", "persist"]
+    result: Literal["done", "unchanged", "failed", "skipped"]
+    duration_ms: float
+    detail: Optional[str]
+
+
+@dataclass(frozen=True)
+class RepoState:
+    id: str
+    path: str
+    branch: Optional[str]
+    dirty: Optional[int]
+    last_commit: Optional[str]
+
+
+@dataclass(frozen=True)
+class ServiceStatus:
+    id: str
+    #: Overlay that declares it; null: the box itself
+    client: Optional[str]
+    #: Empty: always
+    profiles: List[str]
+    required: bool
+    notes: Optional[str]
+    kind: str
+    #: running: its process lives and its health holds; starting: lives, health not yet; down: was started and is gone or unhealthy; declared: never started or stopped; ok: managed elsewhere and healthy; idle: nothing to run; unknown: managed elsewhere, no way to tell
+    state: Literal["running", "starting", "down", "declared", "ok", "idle", "unknown"]
+    #: up asked for it and down did not since: pulse keeps it alive
+    wanted: bool
+    pid: Optional[int]
+    #: Sandbox it runs in; null: on the host
+    sandbox: Optional[str]
+    #: null: no healthcheck, or nothing runs
+    healthy: Optional[bool]
+    mode: Optional[Literal["reuse", "prod", "fresh"]]
+    #: Those it supports
+    modes: List[Literal["reuse", "prod", "fresh"]]
+    depends_on: List[str]
+    started_at: Optional[str]
+    #: By pulse, since it was last started by hand
+    restarts: int
+    #: Path of its log on the host
+    log: Optional[str]
+    #: Why it is not well
+    detail: Optional[str]
+
+
+@dataclass(frozen=True)
+class FocusReportError:
+    log: str
+    line: str
+
+
+@dataclass(frozen=True)
+class RuntimeActivity:
+    #: Time in ISO 8601, UTC
+    time: str
+    type: str
+    subject: str
+    data: Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class FocusReport:
+    ok: bool
+    client: str
+    profiles: List[str]
+    resumed: bool
+    #: Time in ISO 8601, UTC
+    focused_at: str
+    steps: List[FocusReportStep]
+    attention: List[Attention]
+    repos: List[RepoState]
+    services: List[ServiceStatus]
+    #: Of late, from logs
+    errors: List[FocusReportError]
+    activity: List[RuntimeActivity]
+    #: Those that are open
+    sessions: List[str]
+    #: Files that agents read
+    context: List[str]
+
+
+@dataclass(frozen=True)
+class GraphCheck:
+    name: str
+    #: Of the registry of errors
+    code: Optional[str]
+    state: Literal["ok", "warn", "fail"]
+    detail: str
+    fix: Optional[str]
+
+
+@dataclass(frozen=True)
+class GraphExamination:
+    healthy: bool
+    checks: List[GraphCheck]
+
+
+@dataclass(frozen=True)
 class Health:
     #: degraded: the box runs, and something an operator accepted or should mend is missing
     status: Literal["ok", "degraded"]
@@ -749,6 +1032,18 @@ class HostReport:
 
 
 @dataclass(frozen=True)
+class LedgerEntry:
+    legacy_surface: str
+    client: Optional[str]
+    surface_type: Literal["service", "env_target", "helper", "flag"]
+    action: Literal["declare", "bridge", "build", "drop"]
+    ownership_state: Literal["covered", "bridge-only", "deferred", "external"]
+    intended_profiles: List[str]
+    bridge_dependency: Optional[str]
+    request_error: Optional[str]
+
+
+@dataclass(frozen=True)
 class LintFinding:
     severity: Literal["error", "warning"]
     code: str
@@ -756,6 +1051,23 @@ class LintFinding:
     line: int
     message: str
     fix: str
+
+
+@dataclass(frozen=True)
+class LogStatus:
+    id: str
+    #: Overlay that declares it; null: the box itself
+    client: Optional[str]
+    #: Empty: always
+    profiles: List[str]
+    required: bool
+    notes: Optional[str]
+    #: As the workspace sees it; the path of the host for what the workspace does not see
+    path: str
+    host_path: str
+    retention_days: Optional[float]
+    state: Literal["ok", "missing"]
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -805,6 +1117,26 @@ class ProgramResult:
     stdout: str
     stderr: str
     timed_out: bool
+
+
+@dataclass(frozen=True)
+class PulseStatus:
+    running: bool
+    pid: Optional[int]
+    updated_at: Optional[str]
+    #: Seconds between two whole looks; a process that ends is seen at once
+    interval: float
+    auto_restart: bool
+    cycle_count: int
+    heals: int
+    events_emitted: int
+    config_hash: Optional[str]
+    service_states: Dict[str, str]
+    check_states: Dict[str, str]
+    #: Services that fell too often; up or restart tries them again
+    given_up: List[str]
+    #: Services that wait for their next start
+    next_attempts: Dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -880,6 +1212,45 @@ class Readiness:
 
 
 @dataclass(frozen=True)
+class RenderedGraphWhy:
+    #: Such as services.web.command
+    path: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class RenderedGraph:
+    client: Optional[str]
+    profiles: List[str]
+    #: Sections with their items, placeholders filled in
+    graph: Dict[str, Any]
+    #: What ${NAME} stands for; secrets are never among them
+    variables: Dict[str, str]
+    #: With why: the file and line of each value
+    why: List[RenderedGraphWhy]
+
+
+@dataclass(frozen=True)
+class RepoStatus:
+    id: str
+    #: Overlay that declares it; null: the box itself
+    client: Optional[str]
+    #: Empty: always
+    profiles: List[str]
+    required: bool
+    notes: Optional[str]
+    #: As the workspace sees it; the path of the host for what the workspace does not see
+    path: str
+    host_path: str
+    source: Literal["bind", "directory", "git", "manual"]
+    #: dirty: local changes; behind: the last sync fetched more
+    state: Literal["ok", "missing", "dirty", "behind", "unknown"]
+    branch: Optional[str]
+    commit: Optional[str]
+
+
+@dataclass(frozen=True)
 class RouteExplanationRoute:
     provider: str
     taken: bool
@@ -893,6 +1264,66 @@ class RouteExplanation:
     price_per_hour: float
     #: Candidates in order; taken: this one would make it now
     route: List[RouteExplanationRoute]
+
+
+@dataclass(frozen=True)
+class SkillSetStatusSkill:
+    name: str
+    state: Literal["ok", "not-installed", "stale", "extra"]
+    commit: Optional[str]
+
+
+@dataclass(frozen=True)
+class SkillSetStatus:
+    id: str
+    #: Overlay that declares it; null: the box itself
+    client: Optional[str]
+    #: Empty: always
+    profiles: List[str]
+    required: bool
+    notes: Optional[str]
+    state: Literal["ok", "missing", "stale", "invalid"]
+    skills: List[SkillSetStatusSkill]
+    detail: Optional[str]
+
+
+@dataclass(frozen=True)
+class TaskStatus:
+    id: str
+    #: Overlay that declares it; null: the box itself
+    client: Optional[str]
+    #: Empty: always
+    profiles: List[str]
+    required: bool
+    notes: Optional[str]
+    #: ready: its success check holds
+    state: Literal["ready", "pending", "blocked"]
+    depends_on: List[str]
+    blocked_by: List[str]
+
+
+@dataclass(frozen=True)
+class RuntimeStatus:
+    client: Optional[str]
+    profiles: List[str]
+    #: Overlays there are
+    clients: List[str]
+    #: Nothing needs attention
+    healthy: bool
+    config_hash: str
+    repos: List[RepoStatus]
+    artifacts: List[ArtifactStatus]
+    env_files: List[EnvFileStatus]
+    skills: List[SkillSetStatus]
+    tasks: List[TaskStatus]
+    services: List[ServiceStatus]
+    logs: List[LogStatus]
+    checks: List[CheckStatus]
+    bridges: List[BridgeStatus]
+    parity_ledger: List[LedgerEntry]
+    connectors: List[str]
+    pulse: PulseStatus
+    attention: List[Attention]
 
 
 @dataclass(frozen=True)
@@ -999,6 +1430,29 @@ class Secret:
     updated_at: str
     #: Who set it: kind and id of the key
     updated_by: str
+
+
+@dataclass(frozen=True)
+class ServiceLog:
+    service: str
+    path: str
+    lines: List[str]
+
+
+@dataclass(frozen=True)
+class ServiceLogs:
+    items: List[ServiceLog]
+
+
+@dataclass(frozen=True)
+class SessionEvent:
+    #: Time in ISO 8601, UTC
+    ts: str
+    type: str
+    client_id: str
+    #: Id of the session
+    session_id: str
+    detail: Dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -1168,6 +1622,20 @@ class Tenant:
 
 
 @dataclass(frozen=True)
+class UpReport:
+    ok: bool
+    dry_run: bool
+    #: reuse: with the local state there is; prod: the way that is backed by production; fresh: from a reset
+    mode: Literal["reuse", "prod", "fresh"]
+    sync: SyncReport
+    tasks: List[TaskOutcome]
+    services: List[ServiceOutcome]
+    #: Where the box answers
+    url: Optional[str]
+    admin_key_file: Optional[str]
+
+
+@dataclass(frozen=True)
 class WatchEvent:
     """event: create, write, remove, rename or attributes"""
 
@@ -1211,6 +1679,55 @@ class WebhookTest:
     status: Optional[int]
     error: Optional[str]
     ms: float
+
+
+@dataclass(frozen=True)
+class WorkSession:
+    #: Id of the session
+    session_id: str
+    client_id: str
+    label: Optional[str]
+    goal: Optional[str]
+    state: Literal["active", "completed", "failed", "abandoned"]
+    #: Time in ISO 8601, UTC
+    started_at: str
+    #: Time in ISO 8601, UTC
+    updated_at: str
+    ended_at: Optional[str]
+    #: How often
+    resumed: int
+    events: int
+    summary: Optional[str]
+    #: Folder with meta.json, events.jsonl and handoff.md
+    path: str
+
+
+@dataclass(frozen=True)
+class WorkSessionDetail:
+    #: Id of the session
+    session_id: str
+    client_id: str
+    label: Optional[str]
+    goal: Optional[str]
+    state: Literal["active", "completed", "failed", "abandoned"]
+    #: Time in ISO 8601, UTC
+    started_at: str
+    #: Time in ISO 8601, UTC
+    updated_at: str
+    ended_at: Optional[str]
+    #: How often
+    resumed: int
+    events: int
+    summary: Optional[str]
+    #: Folder with meta.json, events.jsonl and handoff.md
+    path: str
+    timeline: List[SessionEvent]
+    handoff: Optional[str]
+
+
+@dataclass(frozen=True)
+class WorkSessions:
+    items: List[WorkSession]
 
 
 # End of the records.
@@ -2398,6 +2915,166 @@ class Host(_Group):
         return self._list(StaleSandbox, "POST /v1/host/reap", _given(dry_run=dry_run))
 
 
+class Runtime(_Group):
+    """The declared environment of the box. profile and service take several names with commas between them."""
+
+    def status(self, *, client: Optional[str] = None, profile: Optional[str] = None) -> RuntimeStatus:
+        """State of everything that is declared, and what needs attention."""
+        return self._ask(RuntimeStatus, "GET /v1/runtime", _given(client=client, profile=profile))
+
+    def describe(self) -> BoxModel:
+        """The model of the box: its paths inside and on the host, ports, clients and profiles."""
+        return self._ask(BoxModel, "GET /v1/sandbox", {})
+
+    def render(self, *, client: Optional[str] = None, profile: Optional[str] = None, why: Optional[bool] = None) -> RenderedGraph:
+        """What is declared, after overlays, profiles and placeholders."""
+        return self._ask(RenderedGraph, "GET /v1/runtime/graph", _given(client=client, profile=profile, why=why))
+
+    def sync(self, *, client: Optional[str] = None, profile: Optional[str] = None, dry_run: Optional[bool] = None) -> SyncReport:
+        """Brings repos, artifacts, env files, log folders and skills to what is declared."""
+        request = _given(client=client, profile=profile, dry_run=dry_run)
+        return self._ask(SyncReport, "POST /v1/runtime/sync", request, waits=True)
+
+    def bootstrap(
+        self,
+        *,
+        client: Optional[str] = None,
+        profile: Optional[str] = None,
+        task: Optional[str] = None,
+        dry_run: Optional[bool] = None,
+    ) -> BootstrapReport:
+        """Syncs, then runs the tasks whose success check does not hold yet."""
+        request = _given(client=client, profile=profile, task=task, dry_run=dry_run)
+        return self._ask(BootstrapReport, "POST /v1/runtime/bootstrap", request, waits=True)
+
+    def up(
+        self,
+        *,
+        client: Optional[str] = None,
+        profile: Optional[str] = None,
+        service: Optional[str] = None,
+        mode: Optional[Literal["reuse", "prod", "fresh"]] = None,
+        dry_run: Optional[bool] = None,
+        wait_seconds: Optional[float] = None,
+    ) -> UpReport:
+        """Starts services with what they need, and waits until they are healthy: look at ok."""
+        request = _given(client=client, profile=profile, service=service, mode=mode, dry_run=dry_run, wait_seconds=wait_seconds)
+        return self._ask(UpReport, "POST /v1/runtime/up", request, waits=True)
+
+    def down(
+        self,
+        *,
+        client: Optional[str] = None,
+        profile: Optional[str] = None,
+        service: Optional[str] = None,
+        dry_run: Optional[bool] = None,
+        wait_seconds: Optional[float] = None,
+    ) -> DownReport:
+        """Stops services, those that need others first. The server that answers goes on."""
+        request = _given(client=client, profile=profile, service=service, dry_run=dry_run, wait_seconds=wait_seconds)
+        return self._ask(DownReport, "POST /v1/runtime/down", request, waits=True)
+
+    def restart(
+        self,
+        *,
+        client: Optional[str] = None,
+        profile: Optional[str] = None,
+        service: Optional[str] = None,
+        mode: Optional[Literal["reuse", "prod", "fresh"]] = None,
+        dry_run: Optional[bool] = None,
+        wait_seconds: Optional[float] = None,
+    ) -> UpReport:
+        """Stops services with those that need them, then starts all of these again."""
+        request = _given(client=client, profile=profile, service=service, mode=mode, dry_run=dry_run, wait_seconds=wait_seconds)
+        return self._ask(UpReport, "POST /v1/runtime/restart", request, waits=True)
+
+    def logs(
+        self,
+        *,
+        client: Optional[str] = None,
+        profile: Optional[str] = None,
+        service: Optional[str] = None,
+        lines: Optional[int] = None,
+    ) -> List[ServiceLog]:
+        """The last lines that services and tasks wrote."""
+        query = _given(client=client, profile=profile, service=service, lines=lines)
+        return self._list(ServiceLog, "GET /v1/runtime/logs", query).items
+
+    def doctor(self, *, client: Optional[str] = None, profile: Optional[str] = None) -> GraphExamination:
+        """Checks the machine and the graph, with the line that mends each fault."""
+        return self._ask(GraphExamination, "GET /v1/runtime/doctor", _given(client=client, profile=profile))
+
+    def context(self, *, client: Optional[str] = None, profile: Optional[str] = None, dry_run: Optional[bool] = None) -> ContextReport:
+        """Writes CLAUDE.md and AGENTS.md, which tell agents where they are."""
+        return self._ask(ContextReport, "POST /v1/runtime/context", _given(client=client, profile=profile, dry_run=dry_run))
+
+    def focus(
+        self,
+        client_id: Optional[str] = None,
+        *,
+        profile: Optional[str] = None,
+        service: Optional[str] = None,
+        mode: Optional[Literal["reuse", "prod", "fresh"]] = None,
+        resume: Optional[bool] = None,
+        wait_seconds: Optional[float] = None,
+    ) -> FocusReport:
+        """Activates a client in one pass; with resume the last one, without redoing what still holds."""
+        request = _given(client_id=client_id, profile=profile, service=service, mode=mode, resume=resume, wait_seconds=wait_seconds)
+        return self._ask(FocusReport, "POST /v1/runtime/focus", request, waits=True)
+
+    def pulse(self) -> PulseStatus:
+        """What the supervisor sees and did."""
+        return self._ask(PulseStatus, "GET /v1/runtime/pulse", {})
+
+    def start_pulse(self, interval: Optional[float] = None) -> PulseStatus:
+        return self._ask(PulseStatus, "POST /v1/runtime/pulse/start", _given(interval=interval))
+
+    def stop_pulse(self) -> PulseStatus:
+        """Services go on, and nobody starts them again when they fall."""
+        return self._ask(PulseStatus, "POST /v1/runtime/pulse/stop", {})
+
+
+class Sessions(_Group):
+    """Durable timelines of work notes, one per piece of work and client."""
+
+    def start(self, client_id: str, *, label: Optional[str] = None, goal: Optional[str] = None) -> WorkSession:
+        return self._ask(WorkSession, "POST /v1/runtime/sessions", _given(client_id=client_id, label=label, goal=goal))
+
+    def event(
+        self, id: str, message: str, *, type: Optional[str] = None, detail: Optional[Mapping[str, Any]] = None
+    ) -> SessionEvent:
+        """Adds to one that is active."""
+        request = _given(id=id, message=message, type=type, detail=detail)
+        return self._ask(SessionEvent, "POST /v1/runtime/sessions/{id}/events", request)
+
+    def heartbeat(self, id: str) -> WorkSession:
+        """Tells that somebody still works on it."""
+        return self._ask(WorkSession, "POST /v1/runtime/sessions/{id}/heartbeat", {"id": id})
+
+    def end(
+        self, id: str, *, state: Optional[Literal["completed", "failed", "abandoned"]] = None, summary: Optional[str] = None
+    ) -> WorkSession:
+        return self._ask(WorkSession, "POST /v1/runtime/sessions/{id}/end", _given(id=id, state=state, summary=summary))
+
+    def resume(self, id: str) -> WorkSession:
+        """Goes on with one that ended."""
+        return self._ask(WorkSession, "POST /v1/runtime/sessions/{id}/resume", {"id": id})
+
+    def get(self, id: str) -> WorkSessionDetail:
+        """With its events and what it handed over."""
+        return self._ask(WorkSessionDetail, "GET /v1/runtime/sessions/{id}", {"id": id})
+
+    def list(
+        self,
+        *,
+        client_id: Optional[str] = None,
+        state: Optional[Literal["active", "completed", "failed", "abandoned"]] = None,
+        limit: Optional[int] = None,
+    ) -> List[WorkSession]:
+        """Newest first."""
+        return self._list(WorkSession, "GET /v1/runtime/sessions", _given(client_id=client_id, state=state, limit=limit)).items
+
+
 class Client:
     """A box: Client("http://localhost:8080", "sk-...")."""
 
@@ -2429,6 +3106,8 @@ class Client:
         self.events = Events(connection)
         self.webhooks = Webhooks(connection)
         self.host = Host(connection)
+        self.runtime = Runtime(connection)
+        self.sessions = Sessions(connection)
 
     def with_options(self, **changes: Any) -> "Client":
         """The same box with other options: client.with_options(timeout=5, cancellation=c). They are the fields of Options."""

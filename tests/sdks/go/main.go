@@ -427,6 +427,50 @@ func callRest(ctx context.Context, c *skillbox.Client, name string, w with) (any
 		return c.Host.Canary(ctx)
 	case "host.reap":
 		return c.Host.Reap(ctx, w.truth("dry_run"))
+	case "runtime.status":
+		return c.Runtime.Status(ctx, into[skillbox.GraphSelection](w))
+	case "runtime.describe":
+		return c.Runtime.Describe(ctx)
+	case "runtime.render":
+		return c.Runtime.Render(ctx, into[skillbox.GraphSelection](w), w.truth("why"))
+	case "runtime.sync":
+		return c.Runtime.Sync(ctx, into[skillbox.SyncRequest](w))
+	case "runtime.bootstrap":
+		return c.Runtime.Bootstrap(ctx, into[skillbox.BootstrapRequest](w))
+	case "runtime.up":
+		return c.Runtime.Up(ctx, into[skillbox.ServiceRequest](w))
+	case "runtime.down":
+		return c.Runtime.Down(ctx, into[skillbox.ServiceRequest](w))
+	case "runtime.restart":
+		return c.Runtime.Restart(ctx, into[skillbox.ServiceRequest](w))
+	case "runtime.logs":
+		return c.Runtime.Logs(ctx, into[skillbox.LogQuery](w))
+	case "runtime.doctor":
+		return c.Runtime.Doctor(ctx, into[skillbox.GraphSelection](w))
+	case "runtime.context":
+		return c.Runtime.Context(ctx, into[skillbox.SyncRequest](w))
+	case "runtime.focus":
+		return c.Runtime.Focus(ctx, into[skillbox.FocusRequest](w))
+	case "runtime.pulse":
+		return c.Runtime.Pulse(ctx)
+	case "runtime.start_pulse":
+		return c.Runtime.StartPulse(ctx, float64(w.number("interval")))
+	case "runtime.stop_pulse":
+		return c.Runtime.StopPulse(ctx)
+	case "sessions.start":
+		return c.Sessions.Start(ctx, into[skillbox.StartSession](w))
+	case "sessions.event":
+		return c.Sessions.Event(ctx, w.text("id"), into[skillbox.AddSessionEvent](w))
+	case "sessions.heartbeat":
+		return c.Sessions.Heartbeat(ctx, w.text("id"))
+	case "sessions.end":
+		return c.Sessions.End(ctx, w.text("id"), into[skillbox.EndSession](w))
+	case "sessions.resume":
+		return c.Sessions.Resume(ctx, w.text("id"))
+	case "sessions.get":
+		return c.Sessions.Get(ctx, w.text("id"))
+	case "sessions.list":
+		return c.Sessions.List(ctx, into[skillbox.SessionQuery](w))
 	}
 	return unknown(name)
 }

@@ -21,6 +21,7 @@ import type {
 } from '@skillbox/protocol';
 import { formatDuration, formatSize } from '../units.ts';
 import { executionView } from './execution-view.ts';
+import { graphViews } from './graph-views.ts';
 import { focusViews } from './graph-views-focus.ts';
 import type { Io } from './io.ts';
 import { oneLine, type Paint, printable, type Tone } from './paint.ts';
@@ -67,6 +68,7 @@ const views: Record<string, View> = {
     ok ? `It answered ${status} after ${formatDuration(ms)}.` : `It failed after ${formatDuration(ms)}: ${oneLine(error ?? '')}.`,
   'webhook.deliveries': (page: Page<WebhookDelivery>, io) => list(page, deliveryColumns, io, 'Nothing was sent yet.'),
   'webhook.retry': ({ retried }: { retried: number }) => `${retried} ${retried === 1 ? 'delivery' : 'deliveries'} will be sent again.`,
+  ...graphViews,
 };
 
 export const statusTones: Record<string, Tone> = {

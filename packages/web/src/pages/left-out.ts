@@ -6,5 +6,6 @@ export const leftOut: Readonly<Record<string, string>> = {
   'execution.logs': 'the page of an execution reads the same log as it comes, with which stream said what',
   'execution.files': 'the record of an execution has the list already',
   'sandbox.resize': 'a terminal tells its size over its own connection',
+  'session.heartbeat': 'who works on a session tells so; looking at its page is no work on it',
   'box.ready': 'for balancers and probes; the dashboard shows what is wrong from health and host',
 };

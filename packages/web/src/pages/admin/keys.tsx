@@ -153,6 +153,8 @@ const scopes: readonly (readonly [Scope, string])[] = [
   ['sandboxes:read', 'see sandboxes, templates and credits'],
   ['sandboxes:use', 'make and use sandboxes'],
   ['secrets:manage', 'set and delete secrets'],
+  ['graph:read', 'see the environment of the whole box, with its logs and sessions'],
+  ['graph:use', 'sync, start and stop it, and write sessions'],
   ['admin', 'everything, for every tenant'],
 ];
 const usual: readonly Scope[] = ['skills:read', 'executions:read', 'executions:run', 'sandboxes:read', 'sandboxes:use'];

@@ -1,0 +1,187 @@
+/** What was done to the graph, one line for each change. */
+
+import type {
+  ActionRecord,
+  BootstrapReport,
+  DownReport,
+  GraphExamination,
+  PulseStatus,
+  ServiceLog,
+  ServiceOutcome,
+  SyncReport,
+  TaskOutcome,
+  UpReport,
+} from '@skillbox/protocol';
+import { formatDuration } from '../units.ts';
+import { pulseLine } from './graph-status-view.ts';
+import type { Io } from './io.ts';
+import { oneLine, type Paint, printable, type Tone } from './paint.ts';
+import { formatFacts } from './table.ts';
+
+type Mark = readonly [mark: string, tone: Tone];
+
+const good: Mark = ['✓', 'green'];
+const bad: Mark = ['✗', 'red'];
+const planned: Mark = ['→', 'cyan'];
+const passed: Mark = ['-', 'dim'];
+
+export function syncView(report: SyncReport, { paint }: Io): string {
+  const lines = changesOf(report, paint);
+  const failed = report.actions.filter(({ result }) => result === 'failed').length;
+  const took = `(${report.actions.length} ${report.actions.length === 1 ? 'item' : 'items'}, ${formatDuration(report.duration_ms)})`;
+  if (lines.length === 0) return `Nothing to do ${took}.`;
+  const changes = report.actions.filter(({ result }) => result === 'done' || result === 'planned').length;
+  const told = report.dry_run ? `${changes} to do, nothing done` : `${changes} done`;
+  return [...lines, '', `${failed > 0 ? paint('red', `${failed} failed, ${told}`) : told} ${took}.`].join('\n');
+}
+
+/** What is unchanged is left out. */
+function changesOf({ actions }: SyncReport, paint: Paint): string[] {
+  const shown = actions.filter(({ result }) => result !== 'unchanged');
+  const width = Math.max(0, ...shown.map(({ action }) => action.length));
+  return shown.map((record) => actionLine(record, width, paint));
+}
+
+const actionMarks: Readonly<Record<ActionRecord['result'], Mark>> = {
+  done: good,
+  unchanged: passed,
+  planned,
+  skipped: ['!', 'yellow'],
+  failed: bad,
+};
+
+function actionLine({ section, id, action, result, path, detail, error }: ActionRecord, width: number, paint: Paint): string {
+  const [mark, tone] = actionMarks[result];
+  const told = error?.message ?? detail ?? path ?? '';
+  const line = `${paint(tone, mark)} ${action.padEnd(width)}  ${paint('bold', `${section}/${oneLine(id)}`)}  ${oneLine(told)}`.trimEnd();
+  return error ? `${line}\n    ${paint('cyan', oneLine(error.hint))}` : line;
+}
+
+export function bootstrapView({ ok, sync, tasks }: BootstrapReport, { paint }: Io): string {
+  const lines = [...changesOf(sync, paint), ...tasksOf(tasks, paint)];
+  if (lines.length > 0) return lines.join('\n');
+  return ok ? `Nothing to do (${tasks.length} ${tasks.length === 1 ? 'task is' : 'tasks are'} ready).` : 'It failed.';
+}
+
+const taskMarks: Readonly<Record<TaskOutcome['result'], Mark>> = {
+  ready: passed,
+  done: good,
+  failed: bad,
+  blocked: bad,
+  'dry-run': planned,
+};
+
+function tasksOf(tasks: readonly TaskOutcome[], paint: Paint): string[] {
+  return tasks
+    .filter(({ result }) => result !== 'ready')
+    .map(({ id, result, duration_ms, detail, tail }) =>
+      [line(taskMarks[result], `task ${oneLine(id)}`, result, duration_ms, detail, paint), ...tailOf(tail, paint)].join('\n'),
+    );
+}
+
+export function upView(report: UpReport, { paint }: Io): string {
+  const lines = [...changesOf(report.sync, paint), ...tasksOf(report.tasks, paint), ...servicesOf(report.services, paint)];
+  const facts = formatFacts(
+    [
+      ['url', report.url ?? undefined],
+      ['dashboard', report.url === null ? undefined : `${report.url}/ui/ (sign in: skillbox open)`],
+      ['admin key', report.admin_key_file ?? undefined],
+      ['look', 'skillbox status'],
+      ['stop it', 'skillbox down'],
+    ],
+    paint,
+  );
+  const head = report.dry_run
+    ? 'Nothing was done.'
+    : report.ok
+      ? `${paint('green', '✓')} The box is up.`
+      : `${paint('red', '✗')} Not all is up.`;
+  return [...lines, '', report.ok && !report.dry_run ? `${head}\n${facts}` : head].join('\n').trimStart();
+}
+
+export function downView({ ok, dry_run, services }: DownReport, { paint }: Io): string {
+  const lines = servicesOf(services, paint);
+  if (dry_run) return [...lines, '', 'Nothing was done.'].join('\n').trimStart();
+  if (lines.length === 0) return 'Nothing runs.';
+  return [...lines, '', ok ? 'Stopped.' : paint('red', 'Not all of them stopped.')].join('\n');
+}
+
+const serviceMarks: Readonly<Record<ServiceOutcome['result'], Mark>> = {
+  started: good,
+  'already-running': passed,
+  failed: bad,
+  timeout: bad,
+  skipped: ['!', 'yellow'],
+  'dry-run': planned,
+  stopped: good,
+  killed: ['!', 'yellow'],
+  stuck: bad,
+  external: passed,
+  'not-running': passed,
+};
+
+function servicesOf(services: readonly ServiceOutcome[], paint: Paint): string[] {
+  return services.map(({ id, result, pid, duration_ms, detail, tail }) => {
+    const told = detail ?? (pid === null ? null : `pid ${pid}`);
+    return [line(serviceMarks[result], oneLine(id), result, duration_ms, told, paint), ...tailOf(tail, paint)].join('\n');
+  });
+}
+
+function line([mark, tone]: Mark, name: string, result: string, ms: number, detail: string | null, paint: Paint): string {
+  const took = ms >= 1 ? ` after ${formatDuration(ms)}` : '';
+  return `${paint(tone, mark)} ${paint('bold', name)}  ${result}${took}${detail === null ? '' : `  ${oneLine(detail)}`}`;
+}
+
+const tailOf = (tail: readonly string[], paint: Paint): string[] => tail.map((text) => `    ${paint('dim', '│')} ${printable(text)}`);
+
+export function logsView({ items }: { readonly items: readonly ServiceLog[] }, { paint }: Io): string {
+  if (items.length === 0) return 'No service has a log here.';
+  return items
+    .map(({ service, path, lines }) => {
+      const head = items.length > 1 ? [`${paint('bold', oneLine(service))}  ${paint('dim', oneLine(path))}`] : [];
+      return [...head, ...(lines.length > 0 ? lines.map(printable) : [paint('dim', '(nothing yet)')])].join('\n');
+    })
+    .join('\n\n');
+}
+
+const checkMarks = { ok: good, warn: ['!', 'yellow'], fail: bad } as const;
+
+export function doctorView({ healthy, checks }: GraphExamination, { paint }: Io): string {
+  const width = Math.max(0, ...checks.map(({ name }) => oneLine(name).length));
+  const lines = checks.map(({ name, state, detail, code, fix }) => {
+    const [mark, tone] = checkMarks[state];
+    const head = `${paint(tone, mark)} ${oneLine(name).padEnd(width)}  ${oneLine(detail)}${code === null ? '' : paint('dim', ` (${code})`)}`;
+    return fix === null ? head : `${head}\n  ${' '.repeat(width)}  ${paint('cyan', oneLine(fix))}`;
+  });
+  return [...lines, '', verdict(healthy, checks, paint)].join('\n');
+}
+
+function verdict(healthy: boolean, checks: GraphExamination['checks'], paint: Paint): string {
+  const count = (state: string): number => checks.filter((check) => check.state === state).length;
+  if (!healthy) return `${paint('red', `${count('fail')} of ${checks.length} checks failed.`)} The line under each mends it.`;
+  const warnings = count('warn');
+  if (warnings > 0) return `All can work. ${warnings} ${warnings === 1 ? 'remark' : 'remarks'} above.`;
+  return paint('green', 'All is as declared.');
+}
+
+export function pulseView(pulse: PulseStatus, { paint }: Io): string {
+  const states = (of: Readonly<Record<string, string>>): string =>
+    Object.entries(of)
+      .map(([id, state]) => `${oneLine(id)} ${oneLine(state)}`)
+      .join(', ');
+  const waiting = Object.entries(pulse.next_attempts).map(([id, time]) => `${oneLine(id)} at ${time}`);
+  return formatFacts(
+    [
+      ['pulse', pulseLine(pulse, paint)],
+      ['looks every', `${pulse.interval} s, ${pulse.cycle_count} times so far`],
+      ['restarts what falls', pulse.auto_restart ? 'yes' : 'no'],
+      ['events written', String(pulse.events_emitted)],
+      ['config', pulse.config_hash ?? undefined],
+      ['services', states(pulse.service_states)],
+      ['checks', states(pulse.check_states)],
+      ['next attempts', waiting.join(', ')],
+      ['given up', pulse.given_up.map(oneLine).join(', ')],
+    ],
+    paint,
+  );
+}
