@@ -1,4 +1,4 @@
-// Builds the package: the bundle with esbuild, the launcher and the guest with the C compiler.
+// Builds the package: the bundle with esbuild, the launcher, the guest and the watcher of processes with the C compiler.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -9,6 +9,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const native = process.argv.includes('--native');
+const programs = ['launch', 'guest', 'pidwatch'];
 const loaded = { 'nest.so': ['guest-frames.c', 'guest-once.c', 'guest-nest.c'], 'end.node': ['node-end.c'] };
 const strict = ['-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
 
@@ -86,7 +87,7 @@ function compileNative() {
   const compiler = ['musl-gcc', 'cc', 'gcc'].find(available);
   if (!compiler) throw new Error('No C compiler found. Install one: sudo apt-get install -y gcc libc6-dev');
   const flags = ['-O2', '-static', ...strict];
-  for (const name of ['launch', 'guest']) {
+  for (const name of programs) {
     // Beside it first: a server that starts meanwhile finds the old program or the new one.
     const made = join(dist, 'native', name);
     execFileSync(compiler, [...flags, '-o', `${made}.${process.pid}`, ...sourcesOf(name)], { stdio: 'inherit' });
@@ -108,7 +109,7 @@ function compileLoaded() {
   }
 }
 
-/** launch.c; guest.c and its parts. */
+/** launch.c; guest.c and its parts; pidwatch.c. */
 function sourcesOf(name) {
   const folder = join(root, 'native');
   return readdirSync(folder)
@@ -118,7 +119,7 @@ function sourcesOf(name) {
 
 function stale() {
   const sources = readdirSync(join(root, 'native')).map((file) => statSync(join(root, 'native', file)).mtimeMs);
-  return ['launch', 'guest', ...Object.keys(loaded).map((name) => `warm/${name}`)].some((name) => {
+  return [...programs, ...Object.keys(loaded).map((name) => `warm/${name}`)].some((name) => {
     const made = join(dist, 'native', name);
     return !existsSync(made) || statSync(made).mtimeMs < Math.max(...sources);
   });

@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { identify, type ProcessIdentity } from '../../process/identity.ts';
+import { type ProcessWatcher, startWatcher, type WatcherOptions } from './watcher.ts';
+
+const children: ChildProcess[] = [];
+let watcher: ProcessWatcher | undefined;
+afterEach(() => {
+  watcher?.close();
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+function sleeper(): ProcessIdentity {
+  const child = spawn('sleep', ['60'], { stdio: 'ignore' });
+  children.push(child);
+  const identity = identify(child.pid ?? 0);
+  if (!identity) throw new Error('sleep did not start');
+  return identity;
+}
+
+function watching(more: Partial<WatcherOptions> = {}) {
+  const gone: { pid: number; at: number }[] = [];
+  const troubles: string[] = [];
+  watcher = startWatcher({
+    onGone: ({ pid }) => void gone.push({ pid, at: performance.now() }),
+    onTrouble: (why) => void troubles.push(why),
+    ...more,
+  });
+  return { watcher, gone, troubles };
+}
+
+const watcherPids = (): number[] =>
+  readdirSync('/proc').flatMap((name) => {
+    try {
+      const stat = /^\d+$/.test(name) ? readFileSync(`/proc/${name}/stat`, 'utf8') : '';
+      return stat.includes('(pidwatch) ') && stat.split(' ')[3] === String(process.pid) ? [Number(name)] : [];
+    } catch {
+      // It ended between the two.
+      return [];
+    }
+  });
+
+describe('watching processes', () => {
+  it('tells within a moment that one ended, and nothing of the others', async () => {
+    const { watcher: watches, gone } = watching({ lookMs: 60_000 });
+    const [one, other] = [sleeper(), sleeper()];
+    watches.watch([one, other]);
+    await vi.waitFor(() => expect(watches.told).toBe(true));
+    const killedAt = performance.now();
+    process.kill(one.pid, 'SIGKILL');
+    await vi.waitFor(() => expect(gone).toHaveLength(1), { timeout: 3000, interval: 5 });
+    expect(gone[0]?.pid).toBe(one.pid);
+    expect((gone[0]?.at ?? 0) - killedAt).toBeLessThan(250);
+  });
+
+  it('takes a pid that belongs to somebody else for gone', async () => {
+    const { watcher: watches, gone } = watching({ lookMs: 60_000 });
+    const somebody = sleeper();
+    watches.watch([{ pid: somebody.pid, startTime: String(Number(somebody.startTime) - 100) }]);
+    await vi.waitFor(() => expect(gone.map(({ pid }) => pid)).toEqual([somebody.pid]));
+    expect(identify(somebody.pid)).toEqual(somebody);
+  });
+
+  it('tells no more of those that are no longer asked for', async () => {
+    const { watcher: watches, gone } = watching({ lookMs: 60_000 });
+    const [one, other] = [sleeper(), sleeper()];
+    watches.watch([one, other]);
+    watches.watch([other]);
+    await vi.waitFor(() => expect(watches.told).toBe(true));
+    process.kill(one.pid, 'SIGKILL');
+    process.kill(other.pid, 'SIGKILL');
+    await vi.waitFor(() => expect(gone.map(({ pid }) => pid)).toEqual([other.pid]));
+  });
+
+  it('looks by itself where the kernel does not tell, and says so', async () => {
+    const { watcher: watches, gone, troubles } = watching({ program: '/nonexistent/pidwatch', lookMs: 50 });
+    const one = sleeper();
+    watches.watch([one]);
+    expect(troubles.join()).toContain('is not there');
+    process.kill(one.pid, 'SIGKILL');
+    await vi.waitFor(() => expect(gone.map(({ pid }) => pid)).toEqual([one.pid]));
+    expect(watches.told).toBe(false);
+  });
+
+  it('goes on when its program is killed', async () => {
+    const { watcher: watches, gone, troubles } = watching({ lookMs: 50 });
+    const [one, other] = [sleeper(), sleeper()];
+    watches.watch([one, other]);
+    await vi.waitFor(() => expect(watches.told).toBe(true));
+    const [program] = watcherPids();
+    process.kill(program ?? 0, 'SIGKILL');
+    await vi.waitFor(() => expect(troubles.join()).toContain('SIGKILL'));
+    process.kill(one.pid, 'SIGKILL');
+    await vi.waitFor(() => expect(gone.map(({ pid }) => pid)).toEqual([one.pid]));
+    await vi.waitFor(() => expect(watches.told).toBe(true), { timeout: 5000 });
+    process.kill(other.pid, 'SIGKILL');
+    await vi.waitFor(() => expect(gone).toHaveLength(2));
+    expect(watcherPids()).toHaveLength(1);
+  });
+
+  it('watches hundreds', async () => {
+    const { watcher: watches, gone } = watching({ lookMs: 60_000 });
+    const many = Array.from({ length: 200 }, sleeper);
+    watches.watch(many);
+    await vi.waitFor(() => expect(watches.told).toBe(true));
+    for (const { pid } of many) process.kill(pid, 'SIGKILL');
+    await vi.waitFor(() => expect(gone).toHaveLength(200), { timeout: 5000 });
+  });
+});
