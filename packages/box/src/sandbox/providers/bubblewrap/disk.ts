@@ -10,9 +10,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { BoxError } from '@skillbox/protocol';
 import { writePrivateFile, writePrivateFileAside } from '../../../private-file.ts';
-
-/** All files of all disks belong to it; each sandbox sees them as its own. Nothing ever runs as it. */
-export const diskUid = 1_940_000_000;
+import { diskUid } from '../../disk-owner.ts';
 
 export interface DiskRecord {
   readonly sandbox: string;

@@ -12,11 +12,12 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import { identify } from '../../../process/identity.ts';
+import { diskUid } from '../../disk-owner.ts';
 import type { Capability, LivingProvider, NetworkMode, ProviderRef, SandboxHandle, SandboxSpec } from '../../living.ts';
 import { connectTo, createGuestClient, type GuestClient } from '../guest/guest-client.ts';
 import type { Cgroup, Cgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, livingOrders } from './command.ts';
-import { type DiskRecord, type Disks, diskUid, openDisks } from './disk.ts';
+import { type DiskRecord, type Disks, openDisks } from './disk.ts';
 import { createDiskLimits, type DiskLimits, type Running } from './disk-limits.ts';
 
 export interface LivingOptions {
