@@ -1,7 +1,9 @@
 /** Sessions as commands see them: for clients that exist, with a line in the history of the box. */
 
+import { join, resolve } from 'node:path';
 import type { SessionEvent, WorkSession } from '@skillbox/protocol';
-import { loadGraph } from '../load.ts';
+import type { Config } from '../../config.ts';
+import { clientMissing, findClients } from '../overlay.ts';
 import type { Runtime } from '../runtime.ts';
 import { recordActivity } from '../runtime-log.ts';
 import { clientsWithSessions } from './folder.ts';
@@ -21,7 +23,7 @@ export async function startSession(
   { config }: Runtime,
   { client_id, label, goal }: { client_id: string; label?: string | undefined; goal?: string | undefined },
 ): Promise<WorkSession> {
-  loadGraph(config, { client: client_id, profiles: [] });
+  requireClient(config, client_id);
   const session = beginTimeline(config.stateRoot, { client_id, label: label ?? null, goal: goal ?? null });
   told(config.stateRoot, 'session.started', session);
   return session;
@@ -56,12 +58,18 @@ export async function listSessions(
   { client_id, ...rest }: { client_id?: string | undefined; state?: WorkSession['state'] | undefined; limit: number },
 ): Promise<{ items: WorkSession[] }> {
   // What a client that is gone left behind can still be read; a client that never was is an error.
-  if (client_id !== undefined && !clientsWithSessions(config.stateRoot).includes(client_id))
-    loadGraph(config, { client: client_id, profiles: [] });
+  if (client_id !== undefined && !clientsWithSessions(config.stateRoot).includes(client_id)) requireClient(config, client_id);
   return { items: listTimelines(config.stateRoot, { client: client_id, ...rest }) };
 }
 
 export const showSession = async ({ config }: Runtime, id: string): Promise<SessionDetail> => showTimeline(config.stateRoot, id);
+
+/** By its overlay alone: notes can be taken also where the graph is not well. */
+function requireClient({ baseDir, clientsHostRoot, stateRoot }: Config, client: string): void {
+  const root = clientsHostRoot === undefined ? join(stateRoot, 'clients') : resolve(baseDir, clientsHostRoot);
+  const clients = findClients(root);
+  if (!clients.includes(client)) throw clientMissing(client, clients, root);
+}
 
 const told = (stateRoot: string, type: string, { session_id, client_id, state, label, events }: WorkSession): void =>
   recordActivity(stateRoot, type, `session:${session_id}`, { client: client_id, state, ...(label !== null && { label }), events });

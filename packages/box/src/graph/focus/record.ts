@@ -1,0 +1,46 @@
+/** .focus.json in the state root: what was last focused and how it was found, written whole or not at all. */
+
+import { join } from 'node:path';
+import type { Activity, Attention, FocusReport, RepoState, ServiceStatus, StartMode } from '@skillbox/protocol';
+import { readJsonFile, writePrivateFile } from '../../private-file.ts';
+import type { Graph } from '../graph.ts';
+
+/** What collect saw; nothing in it is secret. */
+export interface Live {
+  readonly collected_at: string;
+  readonly attention: readonly Attention[];
+  readonly services: readonly ServiceStatus[];
+  readonly repos: readonly RepoState[];
+  readonly errors: FocusReport['errors'];
+  readonly activity: readonly Activity[];
+  readonly sessions: readonly string[];
+}
+
+export interface FocusRecord {
+  readonly version: 1;
+  readonly client: string;
+  /** As they were asked for, core aside. */
+  readonly profiles: readonly string[];
+  readonly services: readonly string[];
+  readonly mode: StartMode;
+  readonly focused_at: string;
+  readonly ok: boolean;
+  readonly config_hash: string;
+  readonly live: Live;
+}
+
+export const focusFile = (stateRoot: string): string => join(stateRoot, '.focus.json');
+
+export function readFocus(stateRoot: string): FocusRecord | undefined {
+  const record = readJsonFile<FocusRecord>(focusFile(stateRoot));
+  return record?.version === 1 ? record : undefined;
+}
+
+export const writeFocus = (stateRoot: string, record: FocusRecord): void =>
+  writePrivateFile(focusFile(stateRoot), `${JSON.stringify(record, null, 1)}\n`);
+
+/** Profiles beside core, as --profile takes them. */
+export const askedProfiles = (graph: Pick<Graph, 'profiles'>): string[] => graph.profiles.filter((name) => name !== 'core');
+
+export const isFocusOf = (record: FocusRecord, graph: Graph): boolean =>
+  record.client === graph.client?.id && [...record.profiles].sort().join() === askedProfiles(graph).sort().join();
