@@ -16,6 +16,7 @@
  *   submap UID COUNT GID COUNT
  *   bind SOURCE NAME       make a host file or folder reachable at /tmp/NAME, once there is a stage
  *   idmap SOURCE NAME UID  the same for a folder whose files belong to UID on disk and to the sandbox's uid inside (root only)
+ *   beneath ROOT PATH NAME UID  a folder below ROOT on whose way there is no link; idmap as above, or bind when UID is 0
  *   stage BYTES INODES     mount the tmpfs of the work area at /tmp of the private namespace; stage-exec lets programs run from it
  *   overlay NAME UPPER WORK LOWER...  .   layers, named as above, as one folder at /tmp/NAME; the list ends with a dot
  *   outlive PIDFILE        a living sandbox: it stays when the server goes, and its pid is written there
@@ -213,15 +214,31 @@ static void make_dir(const char *name, unsigned mode) {
 static struct { int fd; const char *source, *name; long disk_uid; } binds[MAX_BINDS];
 static int bind_count;
 
-static void remember_bind(const char *source, const char *name, long disk_uid) {
+static void remember_open(int fd, const char *source, const char *name, long disk_uid) {
+  if (fd < 0) fail("cannot see %s", source);
   errno = 0;
   if (bind_count == MAX_BINDS) fail("too many binds");
   binds[bind_count].source = source;
   binds[bind_count].name = name;
   binds[bind_count].disk_uid = disk_uid;
-  binds[bind_count].fd = open(source, O_PATH | O_CLOEXEC);
-  if (binds[bind_count].fd < 0) fail("cannot see %s", source);
+  binds[bind_count].fd = fd;
   bind_count++;
+}
+
+static void remember_bind(const char *source, const char *name, long disk_uid) {
+  remember_open(open(source, O_PATH | O_CLOEXEC), source, name, disk_uid);
+}
+
+/* For folders whose way there somebody hostile can change meanwhile. */
+static void remember_beneath(const char *root, const char *path, const char *name, long disk_uid) {
+  struct { uint64_t flags, mode, resolve; } how = {
+    .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+    .resolve = 0x08 /* RESOLVE_BENEATH */ | 0x04 /* RESOLVE_NO_SYMLINKS */ | 0x02 /* RESOLVE_NO_MAGICLINKS */,
+  };
+  int base = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (base < 0) fail("cannot see %s", root);
+  remember_open((int)syscall(SYS_openat2, base, path, &how, sizeof how), path, name, disk_uid > 0 ? disk_uid : -1);
+  close(base);
 }
 
 /* A user namespace that exists only to say: uid FROM on disk is uid TO in the mount. */
@@ -417,6 +434,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(word, "outlive")) leave_server(next());
     else if (!strcmp(word, "listen")) listen_at(next());
     else if (!strcmp(word, "idmap")) { char *source = next(), *name = next(); remember_bind(source, name, (long)next_number()); }
+    else if (!strcmp(word, "beneath")) { char *root = next(), *path = next(), *name = next(); remember_beneath(root, path, name, (long)next_number()); }
     else if (!strcmp(word, "dir")) { char *name = next(); make_dir(name, (unsigned)strtoul(next(), NULL, 8)); }
     else if (!strcmp(word, "bind")) { char *source = next(); remember_bind(source, next(), -1); }
     else if (!strcmp(word, "seccomp")) open_filter(next());

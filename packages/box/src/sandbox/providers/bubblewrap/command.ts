@@ -9,9 +9,9 @@ import type { NestSettings } from '../guest/channel.ts';
 
 /** Inside: the guest's own path, the only thing of ours in the root. */
 const guestPath = '/.skillbox/guest';
-const seccompFd = '9';
+export const seccompFd = '9';
 /** Where the launcher makes things reachable for bubblewrap; private to its mount namespace. */
-const stage = '/tmp';
+export const stage = '/tmp';
 
 export type IdMode =
   | { readonly kind: 'root' }
@@ -180,7 +180,7 @@ const bundles = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bu
 /** The public halves only: what is private lies beside them. */
 const certificates = ['/etc/ssl/certs', '/etc/pki/tls/certs', '/etc/pki/ca-trust/extracted'];
 
-function encodeOrders(words: readonly string[]): Buffer {
+export function encodeOrders(words: readonly string[]): Buffer {
   const body = Buffer.from(words.map((word) => `${word}\0`).join(''));
   const head = Buffer.alloc(4);
   head.writeUInt32LE(body.length);
@@ -256,7 +256,7 @@ function limitWords(values: Record<string, number>): string[] {
 const inodesFor = (bytes: number): number => Math.max(1024, Math.min(65_536, Math.floor(bytes / 4096)));
 
 /** On a merged /usr the old folders are links into it; elsewhere they are folders of their own. */
-function rootFolders(): string[] {
+export function rootFolders(): string[] {
   const old = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'].filter((path) => existsSync(path));
   return [
     ...['--ro-bind', '/usr', '/usr'],
