@@ -4,7 +4,7 @@
  */
 
 import { closeSync, constants, fstatSync, fsyncSync, mkdirSync, openSync, readSync, type Stats, statSync, writeSync } from 'node:fs';
-import { basename, dirname, resolve, sep } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
 import type { Place } from './graph.ts';
 import {
@@ -117,6 +117,8 @@ export function openAt(place: Place): number | undefined {
 export interface Draft {
   /** The file to write, or the folder to fill. */
   readonly fd: number;
+  /** Where it lies on the host meanwhile. Inside, only for who resolves it link by link. */
+  readonly path: string;
   /** To whom what is made in it belongs. */
   readonly owner: Owner | undefined;
   /** In the place of what is there, at once. Closes it. */
@@ -160,6 +162,7 @@ function draft(place: Place, owner: Owner | undefined, make: (parent: Held, name
   };
   return {
     fd,
+    path: join(dirname(place.hostPath), fresh),
     owner,
     commit() {
       settle(fd);
