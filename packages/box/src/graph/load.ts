@@ -16,7 +16,7 @@ import { clientMissing, findClients, overlayFile, type ReadOverlay, readOverlay 
 import { createPathMap, type PathMap } from './paths.ts';
 import { activeProfiles, knownProfiles } from './profiles.ts';
 import { isFor, resolveEntries } from './resolve.ts';
-import { checkEntries, checkSelected } from './rules.ts';
+import { apiService, checkEntries, checkSelected } from './rules.ts';
 import { selectEntries } from './select.ts';
 import { createVariables, type Variables } from './variables.ts';
 import { traceOrigins } from './why.ts';
@@ -59,6 +59,12 @@ export function examineGraph(config: Config, selection: Selection): { graph?: Lo
       code: 'graph.client_unknown',
       path: ['selection', 'default_client'],
       message: clientMissing(manifest.selection.default_client, clients, clientsRoot).message,
+    });
+  if (Object.hasOwn(manifest.workspace.ports, apiService))
+    report(box, {
+      code: 'graph.reserved_id',
+      path: ['workspace', 'ports', apiService],
+      message: 'the server of the box has its port from SKILLBOX_API_PORT',
     });
   if (overlay && !overlay.value) return { findings };
 
