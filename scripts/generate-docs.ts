@@ -7,7 +7,7 @@ import { renderCli } from './docs/cli.ts';
 import { renderConfiguration, renderEnvExample } from './docs/configuration.ts';
 import { renderE2b } from './docs/e2b.ts';
 import { type GeneratedFile, refresh } from './docs/generated-file.ts';
-import { renderManifest, renderManifestSchema } from './docs/manifest.ts';
+import { renderManifest, renderManifestSchema, renderOverlaySchema } from './docs/manifest.ts';
 import { renderGoSdk, renderPythonSdk } from './docs/sdk-records.ts';
 import { renderSdkTypes } from './docs/sdk-types.ts';
 import { renderTemplates } from './docs/templates.ts';
@@ -20,6 +20,7 @@ const files: readonly GeneratedFile[] = [
   { file: 'docs/manifest.md', render: renderManifest },
   { file: 'docs/templates.md', render: renderTemplates },
   { file: 'docs/schema/skillbox.schema.json', render: renderManifestSchema },
+  { file: 'docs/schema/overlay.schema.json', render: renderOverlaySchema },
   { file: 'sdks/python/skillbox/__init__.py', render: renderPythonSdk },
   { file: 'packages/sdk/src/types.ts', render: renderSdkTypes },
   { file: 'sdks/go/skillbox.go', render: renderGoSdk },

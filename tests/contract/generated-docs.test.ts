@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { settings } from '../../packages/box/src/config.ts';
+import { loadConfig, settings } from '../../packages/box/src/config.ts';
+import { examineGraph } from '../../packages/box/src/graph/load.ts';
 import { type JsonSchema, manifestJsonSchema } from '../../packages/box/src/manifest/json-schema.ts';
 import { checkManifest } from '../../packages/box/src/manifest/load.ts';
 import { refresh } from '../../scripts/docs/generated-file.ts';
@@ -51,6 +52,30 @@ describe('the example of docs/manifest.md', () => {
 
   it('shows every key there is', () => {
     expect(missingKeys(manifestJsonSchema(), parse(example), '')).toEqual([]);
+  });
+
+  it('declares a graph that can be loaded, as does the overlay of docs/box-manifest.md', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'docs-'));
+    const put = (file: string, text: string) => {
+      mkdirSync(dirname(join(folder, file)), { recursive: true });
+      writeFileSync(join(folder, file), text);
+    };
+    // Paths of the machine that reads it are not there here.
+    put('skillbox.yaml', example.replace(/\nsandbox:[\s\S]*?\n(?=# Limits)/, '\n'));
+    put('.skillbox-state/clients/personal/overlay.yaml', 'version: 1\nclient: {id: personal}\n');
+    const overlay = /```yaml\n([\s\S]*?)```/.exec(read('docs/box-manifest.md'))?.[1] ?? '';
+    put('.skillbox-state/clients/acme/overlay.yaml', overlay);
+    const config = loadConfig({ cwd: folder, env: {} });
+    expect(examineGraph(config, { profiles: ['local-core'] })).toMatchObject({ findings: [], graph: { client: { id: 'personal' } } });
+    // The repo of the example is for the other client, and what names it is missing then.
+    put('skillbox.yaml', 'version: 1\ngraph: {connectors: [github]}\n');
+    const { graph, findings } = examineGraph(loadConfig({ cwd: folder, env: {} }), { client: 'acme', profiles: ['local-core'] });
+    expect(findings).toEqual([]);
+    expect(graph?.services.map(({ id, template }) => [id, template])).toEqual([
+      ['api', undefined],
+      ['app-dev', 'workspace'],
+    ]);
+    rmSync(folder, { recursive: true });
   });
 });
 

@@ -327,7 +327,7 @@ export const workspaceSchema = z
     ports: z
       .record(z.string().regex(profilePattern, 'a name such as web'), z.number().int().min(1).max(65_535))
       .default({})
-      .describe('Ports by name, for people and agents; ${PORT_<NAME>} stands for them'),
+      .describe('Ports by name; ${SKILLBOX_<NAME>_PORT} stands for one'),
     paths: z
       .strictObject({
         workspace_root: root('SKILLBOX_WORKSPACE_ROOT', '/workspace'),
