@@ -2,6 +2,7 @@
 
 import { Composer, type CST, type Document, isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Node, Parser, visit } from 'yaml';
 import type { Path, Problem } from './finding.ts';
+import { type PlainNode, readPlainYaml } from './plain-yaml.ts';
 
 export interface ManifestDocument {
   /** Only meaningful when no problem is one of syntax. */
@@ -11,11 +12,69 @@ export interface ManifestDocument {
 }
 
 /** Room for thousands of items of the graph. */
-export const maxLength = 2 ** 20;
+const maxLength = 2 ** 20;
 // Composing is recursive: far deeper than this it does not throw but takes the process down.
 const maxDepth = 64;
 
 export function readDocument(text: string): ManifestDocument {
+  if (text.length <= maxLength) return readPlainDocument(text) ?? readWholeDocument(text);
+  const message = `the file has ${text.length} characters, ${maxLength} are allowed`;
+  return { value: undefined, problems: [{ code: 'manifest.too_large', path: [], message }], positionOf: () => ({ line: 1, column: 1 }) };
+}
+
+/** By the fast reader; undefined for what is beyond it. */
+function readPlainDocument(text: string): ManifestDocument | undefined {
+  const root = readPlainYaml(text, maxDepth / 2);
+  if (!root) return undefined;
+  let starts: number[] | undefined;
+  return {
+    value: root.value,
+    problems: [],
+    positionOf(problem) {
+      starts ??= lineStarts(text);
+      return placeIn(starts, problem.offset ?? plainOffset(root, problem));
+    },
+  };
+}
+
+function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+function placeIn(starts: readonly number[], offset: number): { line: number; column: number } {
+  let low = 0;
+  for (let high = starts.length - 1; low < high; ) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((starts[middle] ?? 0) <= offset) low = middle;
+    else high = middle - 1;
+  }
+  return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+}
+
+/** Where the path leads, or the last part of it that exists. */
+function plainOffset(root: PlainNode, { path, at = 'value' }: Problem): number {
+  let node = root;
+  let { offset } = root;
+  for (const [index, part] of path.entries()) {
+    if (node.items) {
+      const item = node.items[Number(part)];
+      if (!item) return offset;
+      node = item;
+      offset = item.offset;
+      continue;
+    }
+    const entry = node.entries?.get(String(part));
+    if (!entry) return offset;
+    node = entry.node;
+    offset = at === 'key' && index === path.length - 1 ? entry.keyOffset : node.offset;
+  }
+  return offset;
+}
+
+/** By the parser that knows all of YAML. */
+export function readWholeDocument(text: string): ManifestDocument {
   const lines = new LineCounter();
   const place = (offset: number) => {
     const { line, col } = lines.linePos(offset);
@@ -26,9 +85,6 @@ export function readDocument(text: string): ManifestDocument {
     problems,
     positionOf: (problem) => place(problem.offset ?? 0),
   });
-
-  if (text.length > maxLength)
-    return broken({ code: 'manifest.too_large', path: [], message: `the file has ${text.length} characters, ${maxLength} are allowed` });
 
   const tokens = [...new Parser(lines.addNewLine).parse(text)];
   const tooDeep = firstBelow(tokens, maxDepth);
