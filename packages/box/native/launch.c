@@ -17,8 +17,11 @@
  *   bind SOURCE NAME       make a host file or folder reachable at /tmp/NAME, once there is a stage
  *   idmap SOURCE NAME UID  the same for a folder whose files belong to UID on disk and to the sandbox's uid inside (root only)
  *   beneath ROOT PATH NAME UID  a folder below ROOT on whose way there is no link; idmap as above, or bind when UID is 0
+ *   show SOURCE NAME       the same as bind, for reading only; show-own gives root's files to the sandbox's uid, for reading
  *   stage BYTES INODES     mount the tmpfs of the work area at /tmp of the private namespace; stage-exec lets programs run from it
  *   overlay NAME UPPER WORK LOWER...  .   layers, named as above, as one folder at /tmp/NAME; the list ends with a dot
+ *   folder NAME PATH       a folder below /tmp/NAME that belongs to the sandbox's uid, made where it is missing
+ *   attach NAME INTO PATH  /tmp/NAME at PATH below /tmp/INTO; who may have written there leads no step of the way elsewhere
  *   outlive PIDFILE        a living sandbox: it stays when the server goes, and its pid is written there
  *   listen PATH            what the guest gets as descriptor 3: a listening socket, whose path only the host knows
  *   dir NAME MODE          make a folder on it that belongs to the sandbox's uid
@@ -44,6 +47,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/un.h>
@@ -211,22 +215,23 @@ static void make_dir(const char *name, unsigned mode) {
 }
 
 /* Sources are opened before the stage covers /tmp, where they may well lie. */
-static struct { int fd; const char *source, *name; long disk_uid; } binds[MAX_BINDS];
+static struct bind { int fd; const char *source, *name; long disk_uid; int read_only; } binds[MAX_BINDS];
 static int bind_count;
 
-static void remember_open(int fd, const char *source, const char *name, long disk_uid) {
+static void remember_open(int fd, const char *source, const char *name, long disk_uid, int read_only) {
   if (fd < 0) fail("cannot see %s", source);
   errno = 0;
   if (bind_count == MAX_BINDS) fail("too many binds");
   binds[bind_count].source = source;
   binds[bind_count].name = name;
   binds[bind_count].disk_uid = disk_uid;
+  binds[bind_count].read_only = read_only;
   binds[bind_count].fd = fd;
   bind_count++;
 }
 
-static void remember_bind(const char *source, const char *name, long disk_uid) {
-  remember_open(open(source, O_PATH | O_CLOEXEC), source, name, disk_uid);
+static void remember_bind(const char *source, const char *name, long disk_uid, int read_only) {
+  remember_open(open(source, O_PATH | O_CLOEXEC), source, name, disk_uid, read_only);
 }
 
 /* For folders whose way there somebody hostile can change meanwhile. */
@@ -237,7 +242,7 @@ static void remember_beneath(const char *root, const char *path, const char *nam
   };
   int base = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (base < 0) fail("cannot see %s", root);
-  remember_open((int)syscall(SYS_openat2, base, path, &how, sizeof how), path, name, disk_uid > 0 ? disk_uid : -1);
+  remember_open((int)syscall(SYS_openat2, base, path, &how, sizeof how), path, name, disk_uid > 0 ? disk_uid : -1, 0);
   close(base);
 }
 
@@ -258,7 +263,8 @@ static int mapping_namespace(long from, uid_t to) {
   if (read(go[0], &byte, 1) != 1) fail("cannot make a namespace for the id map");
   close(go[0]);
   /* Root keeps its number: overlayfs makes its own folders as whoever mounts it. */
-  snprintf(map, sizeof map, "0 0 1\n%ld %u 1\n", from, to);
+  if (from == 0) snprintf(map, sizeof map, "0 %u 1\n", to);
+  else snprintf(map, sizeof map, "0 0 1\n%ld %u 1\n", from, to);
   snprintf(path, sizeof path, "/proc/%d/uid_map", holder);
   write_file(path, map);
   snprintf(path, sizeof path, "/proc/%d/gid_map", holder);
@@ -271,8 +277,8 @@ static int mapping_namespace(long from, uid_t to) {
   return fd;
 }
 
-static void bind_mapped(int fd, const char *path, long disk_uid) {
-  struct { uint64_t set, clear, propagation, userns; } attributes = {.set = 0x00100000 /* MOUNT_ATTR_IDMAP */};
+static void bind_mapped(int fd, const char *path, long disk_uid, int read_only) {
+  struct { uint64_t set, clear, propagation, userns; } attributes = {.set = 0x00100000 /* MOUNT_ATTR_IDMAP */ | (read_only ? 1u /* MOUNT_ATTR_RDONLY */ : 0u)};
   int tree = (int)syscall(SYS_open_tree, fd, "", 0x1000 /* AT_EMPTY_PATH */ | 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC);
   if (tree < 0) fail("cannot clone a mount");
   attributes.userns = (uint64_t)mapping_namespace(disk_uid, target_uid);
@@ -282,12 +288,25 @@ static void bind_mapped(int fd, const char *path, long disk_uid) {
   close(tree);
 }
 
-static void bind_in(int fd, const char *source, const char *name, long disk_uid) {
+/* What the mount has of its own stays: in a user namespace it may not be taken away. */
+static void make_read_only(const char *path) {
+  static const struct { unsigned long from, to; } kept[] = {
+    {ST_NOSUID, MS_NOSUID}, {ST_NODEV, MS_NODEV}, {ST_NOEXEC, MS_NOEXEC}, {ST_NOATIME, MS_NOATIME}, {ST_NODIRATIME, MS_NODIRATIME}, {ST_RELATIME, MS_RELATIME},
+  };
+  struct statvfs info;
+  unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY;
+  if (statvfs(path, &info) != 0) fail("cannot see %s", path);
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) if (info.f_flag & kept[i].from) flags |= kept[i].to;
+  if (mount(NULL, path, NULL, flags, NULL) != 0) fail("cannot make %s read-only", path);
+}
+
+static void bind_in(const struct bind *bind) {
   char path[512], from[64];
   struct stat info;
-  snprintf(path, sizeof path, STAGE "/%s", name);
+  int fd = bind->fd;
+  snprintf(path, sizeof path, STAGE "/%s", bind->name);
   snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
-  if (fstat(fd, &info) != 0) fail("cannot see %s", source);
+  if (fstat(fd, &info) != 0) fail("cannot see %s", bind->source);
   if (S_ISDIR(info.st_mode)) {
     if (mkdir(path, 0755) != 0) fail("cannot make %s", path);
   } else {
@@ -295,8 +314,9 @@ static void bind_in(int fd, const char *source, const char *name, long disk_uid)
     if (made < 0) fail("cannot make %s", path);
     close(made);
   }
-  if (disk_uid >= 0 && !rootless) bind_mapped(fd, path, disk_uid);
-  else if (mount(from, path, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", source);
+  if (bind->disk_uid >= 0 && !rootless) bind_mapped(fd, path, bind->disk_uid, bind->read_only);
+  else if (mount(from, path, NULL, MS_BIND, NULL) != 0) fail("cannot bind %s", bind->source);
+  else if (bind->read_only) make_read_only(path);
   close(fd);
 }
 
@@ -304,7 +324,38 @@ static void mount_stage(unsigned long long bytes, unsigned long long inodes, uns
   char options[128];
   snprintf(options, sizeof options, "size=%llu,nr_inodes=%llu,mode=0755", bytes, inodes);
   if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV | noexec, options) != 0) fail("cannot mount the work area");
-  for (int i = 0; i < bind_count; i++) bind_in(binds[i].fd, binds[i].source, binds[i].name, binds[i].disk_uid);
+  for (int i = 0; i < bind_count; i++) bind_in(&binds[i]);
+}
+
+/* Folders that the inside may write: each step is one name and no link, and what is missing is made for the sandbox. */
+static int open_way(const char *name, char *path) {
+  char top[512], shown[512];
+  snprintf(top, sizeof top, STAGE "/%s", name);
+  snprintf(shown, sizeof shown, "%s", path);
+  int folder = open(top, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) fail("cannot see %s", top);
+  char *rest = NULL;
+  for (char *step = strtok_r(path, "/", &rest); step; step = strtok_r(NULL, "/", &rest)) {
+    errno = 0;
+    if (!strcmp(step, ".") || !strcmp(step, "..")) fail("the path %s", shown);
+    int made = mkdirat(folder, step, 0755) == 0;
+    if (!made && errno != EEXIST && errno != EROFS) fail("cannot make %s of %s", step, shown);
+    int next = openat(folder, step, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (next < 0) fail("%s of %s must be a folder, and no link", step, shown);
+    if (made && target_uid != (uid_t)-1 && fchownat(next, "", target_uid, target_gid, AT_EMPTY_PATH) != 0) fail("cannot hand over %s", shown);
+    close(folder);
+    folder = next;
+  }
+  return folder;
+}
+
+static void attach(const char *name, const char *into, char *path) {
+  char from[512], to[64];
+  int folder = open_way(into, path);
+  snprintf(from, sizeof from, STAGE "/%s", name);
+  snprintf(to, sizeof to, "/proc/self/fd/%d", folder);
+  if (mount(from, to, NULL, MS_BIND, NULL) != 0) fail("cannot attach %s", name);
+  close(folder);
 }
 
 /* Layers lie on the stage, so that their paths are short and hold no colon. */
@@ -433,10 +484,14 @@ int main(int argc, char **argv) {
     else if (!strcmp(word, "overlay")) mount_overlay(next());
     else if (!strcmp(word, "outlive")) leave_server(next());
     else if (!strcmp(word, "listen")) listen_at(next());
-    else if (!strcmp(word, "idmap")) { char *source = next(), *name = next(); remember_bind(source, name, (long)next_number()); }
+    else if (!strcmp(word, "idmap")) { char *source = next(), *name = next(); remember_bind(source, name, (long)next_number(), 0); }
+    else if (!strcmp(word, "show")) { char *source = next(); remember_bind(source, next(), -1, 1); }
+    else if (!strcmp(word, "show-own")) { char *source = next(); remember_bind(source, next(), 0, 1); }
+    else if (!strcmp(word, "folder")) { char *name = next(); close(open_way(name, next())); }
+    else if (!strcmp(word, "attach")) { char *name = next(), *into = next(); attach(name, into, next()); }
     else if (!strcmp(word, "beneath")) { char *root = next(), *path = next(), *name = next(); remember_beneath(root, path, name, (long)next_number()); }
     else if (!strcmp(word, "dir")) { char *name = next(); make_dir(name, (unsigned)strtoul(next(), NULL, 8)); }
-    else if (!strcmp(word, "bind")) { char *source = next(); remember_bind(source, next(), -1); }
+    else if (!strcmp(word, "bind")) { char *source = next(); remember_bind(source, next(), -1, 0); }
     else if (!strcmp(word, "seccomp")) open_filter(next());
     else if (!strcmp(word, "rlimit")) { char *name = next(); limit(name, next_number()); }
     else if (!strcmp(word, "ids")) { target_uid = (uid_t)next_number(); target_gid = (gid_t)next_number(); }

@@ -21,6 +21,7 @@ import { createRecords, type Records } from './executions/records.ts';
 import { clearSpool, recoverExecutions } from './executions/recovery.ts';
 import { createSlots } from './executions/slots.ts';
 import { packArtifacts } from './executions/tarball.ts';
+import { followOutput, type OutputWriter } from './graph/sandboxed-output.ts';
 import { type Heartbeat, hostId, startHeartbeat } from './host.ts';
 import { createHosts, type Hosts } from './hosts.ts';
 import { loadManifest } from './manifest/load.ts';
@@ -133,6 +134,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     paths: manifest.sandbox.paths,
     channelRoot,
     diskReserve: config.diskReserve,
+    workspace: { mounts: standIn(config.stateRoot), stateRoot: config.stateRoot, user: 'sandbox' },
     onWarning: (message) => log.warn(message),
   });
   const slots = createSlots({
@@ -222,6 +224,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   let stopListening: (() => void) | undefined;
   let upkeep: NodeJS.Timeout | undefined;
   let watch: Watch | undefined;
+  let output: OutputWriter | undefined;
 
   return {
     ...{
@@ -288,6 +291,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
         leavesWork: async () => (await records.unfinished(host)).length > 0 || (await dependencies.leavesWork()),
       });
       await webhooks.start();
+      output = followOutput({ stateRoot: config.stateRoot, sandboxes, log });
       clearSpool(spoolFolder, (id) => executions.owns(id));
       stopListening = database.listen(
         cancelChannel,
@@ -304,6 +308,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       await dependencies.stop();
       await executions.drain(config.drainTimeout);
       stopListening?.();
+      await output?.stop();
       await sandboxes.stop();
       await stock.close();
       await egress.stop();
@@ -317,6 +322,17 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     },
   };
 }
+
+const standIn = (stateRoot: string) => [
+  { variable: 'SKILLBOX_WORKSPACE_ROOT', path: '/workspace', hostPath: join(stateRoot, 'workspace'), writable: true },
+  { variable: 'SKILLBOX_REPOS_ROOT', path: '/workspace/repos', hostPath: join(stateRoot, 'workspace/repos'), writable: true },
+  { variable: 'SKILLBOX_LOG_ROOT', path: '/workspace/logs', hostPath: join(stateRoot, 'workspace/logs'), writable: true },
+  { variable: 'SKILLBOX_HOME_ROOT', path: '/home/sandbox', hostPath: join(stateRoot, 'home'), writable: true },
+  { variable: 'SKILLBOX_MONOSERVER_ROOT', path: '/monoserver', hostPath: join(stateRoot, 'monoserver'), writable: true },
+  { variable: 'SKILLBOX_CLIENTS_ROOT', path: '/workspace/workspace/clients', hostPath: join(stateRoot, 'clients'), writable: false },
+  { variable: undefined, path: '/workspace/logs/runtime', hostPath: join(stateRoot, 'logs/runtime'), writable: false },
+  { variable: undefined, path: '/workspace/logs/services', hostPath: join(stateRoot, 'logs/services'), writable: false },
+];
 
 /** Of the parts of the box that may be on this machine. */
 function portsOf(addresses: readonly (string | undefined)[]): number[] {

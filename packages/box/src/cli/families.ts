@@ -5,7 +5,7 @@ export const groups: readonly { readonly title: string; readonly words: readonly
   { title: 'The box', words: ['up', 'open', 'down', 'restart', 'serve', 'health', 'doctor'] },
   {
     title: 'The environment',
-    words: ['describe', 'render', 'sync', 'bootstrap', 'status', 'logs', 'focus', 'context', 'pulse', 'session'],
+    words: ['describe', 'render', 'sync', 'bootstrap', 'status', 'logs', 'focus', 'context', 'shell', 'pulse', 'session'],
   },
   { title: 'Skills', words: ['skill', 'run', 'exec'] },
   { title: 'Sandboxes', words: ['sandbox', 'template', 'route', 'credits', 'inspect', 'reap'] },

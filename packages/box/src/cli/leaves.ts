@@ -9,6 +9,7 @@ import { remoteLeaves } from './remote.ts';
 import { cpLeaf } from './sandbox-cp.ts';
 import { shellLeaf } from './sandbox-shell.ts';
 import { exportLeaf } from './skill-export.ts';
+import { workspaceShellLeaf } from './workspace-shell.ts';
 
 const localLeaves: readonly Leaf[] = localCommands.map(({ name, summary, description, input, cli, run }) => ({
   ...{ name, summary, input, words: cli.words, args: cli.args ?? [], examples: cli.examples, remote: false },
@@ -21,6 +22,13 @@ const rank = (leaf: Leaf): number => {
   return all.indexOf(leaf.words.split(' ')[0] ?? '');
 };
 
-export const leaves: readonly Leaf[] = [...localLeaves, ...remoteLeaves, shellLeaf, cpLeaf, exportLeaf, mcpLeaf, mcpInstallLeaf].sort(
-  (one, other) => rank(one) - rank(other),
-);
+export const leaves: readonly Leaf[] = [
+  ...localLeaves,
+  ...remoteLeaves,
+  shellLeaf,
+  workspaceShellLeaf,
+  cpLeaf,
+  exportLeaf,
+  mcpLeaf,
+  mcpInstallLeaf,
+].sort((one, other) => rank(one) - rank(other));

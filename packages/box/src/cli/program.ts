@@ -125,7 +125,10 @@ const argumentTerm = (name: string, required: boolean, many: boolean): string =>
   return required ? `<${words}>` : `[${words}]`;
 };
 
-const isMany = ({ input }: Leaf, arg: string): boolean => input.shape[arg] instanceof z.ZodArray;
+function isMany({ input }: Leaf, arg: string): boolean {
+  const field = input.shape[arg.replace(/\?$/, '')];
+  return (field instanceof z.ZodOptional ? field.unwrap() : field) instanceof z.ZodArray;
+}
 
 function argumentOf({ name, kind, required, description, choices }: Parameter): Argument {
   const text = choices ? `${description}: ${choices.join(', ')}` : description;

@@ -12,6 +12,7 @@ import type { Providers } from './routing.ts';
 import { runSetup } from './setup.ts';
 import { sharedSpec } from './spec.ts';
 import type { Ready, Stock, StockState } from './stock.ts';
+import { isWorkspace } from './workspace/template.ts';
 
 export interface Ahead {
   /** Notes the demand; undefined when none stands ready, or none may: then the create makes its own. */
@@ -164,10 +165,10 @@ export function createAhead({ log, providers, room, stock }: AheadParts): Ahead 
 
 /**
  * Whether every create of the template starts from the same: a way out is opened for one sandbox and tenant, and setup steps see the
- * env of their create.
+ * env of their create. The workspace has folders that only its own create gives it.
  */
 function isShared(template: Template, network: NetworkMode, env: WantedAhead['env']): boolean {
-  return network === 'none' && (template.setup.length === 0 || Object.keys(env).length === 0);
+  return network === 'none' && !isWorkspace(template) && (template.setup.length === 0 || Object.keys(env).length === 0);
 }
 
 /** Its content too: of a declared template only the operator counts versions. */

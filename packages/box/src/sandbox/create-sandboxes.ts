@@ -35,7 +35,8 @@ import { handleOf, type SealedRequest, sealRequest, unsealRequest } from './spec
 import { canaryTenant, createTelemetry } from './telemetry.ts';
 import type { Templates } from './templates.ts';
 import { createTimeLimits } from './time-limits.ts';
-import { checkTtl, latestExpiry, ttlOf } from './ttl.ts';
+import { checkTtl, expiryOf, latestExpiry, ttlOf } from './ttl.ts';
+import { isWorkspace, workspaceTenant } from './workspace/template.ts';
 
 export interface SandboxParts {
   readonly database: Database;
@@ -131,6 +132,8 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
   const wantedBy = (caller: Caller, template: Template, onExpiry: string, network: NetworkMode, only?: string): Wanted => {
     const trusted = caller.scopes.includes('admin');
     if (template.admin_only && !trusted) throw new BoxError('forbidden', `The template ${template.name} is for administrators.`);
+    if (isWorkspace(template) && caller.tenant !== workspaceTenant)
+      throw new BoxError('forbidden', `The workspace is the box's own: only the tenant ${workspaceTenant} has one.`);
     const capabilities: Capability[] = ['exec'];
     if (template.idle.action === 'pause' || onExpiry === 'pause') capabilities.push('pause');
     if (only !== undefined) capabilities.push('snapshot');
@@ -173,7 +176,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       on_expiry: onExpiry,
       created_at: new Date(now).toISOString(),
       ready_at: null,
-      expires_at: new Date(now + request.ttlMs).toISOString(),
+      expires_at: expiryOf(template, request.ttlMs),
       last_used_at: null,
       ended_at: null,
       reason: null,
@@ -309,7 +312,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       change(caller, id, async (row) => {
         const { ttlMs } = unsealRequest(secrets, row);
         const made = await withCandidates(id, [caller, templateOf(row), row.on_expiry, providerNetwork(row)], (candidates) => {
-          const patch = { lineage: '[]', expires_at: new Date(Date.now() + ttlMs).toISOString() };
+          const patch = { lineage: '[]', expires_at: expiryOf(templateOf(row), ttlMs) };
           return lifecycle.remake(row, caller.actor, { candidates, reason: 'recreated', patch, limit: tenantLimit });
         });
         reaper.expect(made.expires_at);

@@ -16,6 +16,7 @@ import { type Actor, isLiving, livingStates, type SandboxRecords, templateOf } f
 import { type Candidates, nobody, type Providers, type Route, type Router } from './routing.ts';
 import { runSetup } from './setup.ts';
 import { handleOf, specOf } from './spec.ts';
+import { expiryOf } from './ttl.ts';
 
 export interface Lifecycle {
   /** Made, and the database did not say whether its record is: whoever asks it next decides what becomes of them. */
@@ -215,7 +216,8 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
       activity.touch(row.id);
       // One whose time had run out starts a new period.
       const now = Date.now();
-      const renewed = { ready_at: new Date(now).toISOString(), expires_at: new Date(now + templateOf(row).ttl.default_ms).toISOString() };
+      const template = templateOf(row);
+      const renewed = { ready_at: new Date(now).toISOString(), expires_at: expiryOf(template, template.ttl.default_ms) };
       const patch = row.expires_at === null ? renewed : {};
       const ready = await records.transition(row, { from: ['paused'], to: 'ready', actor, reason: 'resumed', patch });
       return must(ready, row.id, 'paused');

@@ -88,6 +88,8 @@ export interface SandboxSpec {
   readonly env: Readonly<Record<string, string>>;
   /** Programs inside trust the box's certificate authority. */
   readonly trustsBox?: boolean;
+  /** It is the workspace: the provider gives it the folders that the box has told it of. No path of the host travels here. */
+  readonly workspace?: boolean;
   /** Start from the disk of this snapshot. */
   readonly snapshot?: string;
   /** Image, host, compose file: what the template says to its provider. */

@@ -30,7 +30,7 @@ export function programSpec(id: number, { cmd, argv, env, cwd, stdin, pty, tag }
   };
 }
 
-const defaultEnv = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: homeFolder, USER: 'user', LANG: 'C.UTF-8' };
+export const defaultEnv = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: homeFolder, USER: 'user', LANG: 'C.UTF-8' };
 
 function argvOf(cmd: string | undefined, argv: readonly string[] | undefined): readonly string[] {
   if ((cmd === undefined) === (argv === undefined)) throw new BoxError('bad_request', 'Give either cmd or argv.');

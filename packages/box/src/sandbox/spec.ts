@@ -9,6 +9,7 @@ import type { LivingLimits, LivingProvider, ProviderRef, SandboxHandle, SandboxS
 import { networkOf, providerNetwork } from './network.ts';
 import { templateOf } from './records.ts';
 import type { Providers } from './routing.ts';
+import { isWorkspace } from './workspace/template.ts';
 
 /** What the caller gave; sealed in the row, since it may hold secrets. */
 export interface SealedRequest {
@@ -37,6 +38,7 @@ export function specOf(secrets: Secrets, row: SandboxRow, snapshot?: string): Sa
     network: providerNetwork(row),
     env: { ...(channel && proxyEnv), ...(trustsBox && trustEnv(channelFolder)), ...env },
     ...(trustsBox && { trustsBox }),
+    ...(isWorkspace(template) && { workspace: true }),
     ...(snapshot !== undefined && { snapshot }),
     options: { ...options, ...(image !== null && { image }), ...(placement.length > 0 && { placement }), inputs },
   };

@@ -4,6 +4,7 @@ import { BoxError, type Template } from '@skillbox/protocol';
 import { schemaProblem } from '../json-schema/schema.ts';
 import type { Database } from '../store/database.ts';
 import { builtInTemplates } from './built-in-templates.ts';
+import { workspaceName, workspaceTemplate } from './workspace/template.ts';
 
 export interface Templates {
   /** `name` is the newest, `name@2` that one. */
@@ -16,16 +17,22 @@ export interface Templates {
 
 const attempts = 5;
 
-export function createTemplates(database: Database, declared: readonly Template[]): Templates {
+export function createTemplates(database: Database, declared: readonly Template[], workspace: Template = workspaceTemplate()): Templates {
   const { kysely } = database;
-  const fixed = new Map([...builtInTemplates, ...declared].map((template) => [template.name, template]));
+  // The last of a name counts: nothing that is declared stands in the place of the workspace.
+  const fixed = new Map([...builtInTemplates, ...declared, workspace].map((template) => [template.name, template]));
 
   const refuseFixed = (name: string): void => {
     const source = fixed.get(name)?.source;
     if (source === undefined) return;
     const built = source === 'built-in';
     throw new BoxError('declared_in_manifest', `The template ${name} is ${built ? 'built in' : 'declared in the manifest'}.`, {
-      ...(built && { hint: 'Choose another name, or declare it in skillbox.yaml, which may replace what is built in.' }),
+      ...(built && {
+        hint:
+          name === workspaceName
+            ? 'Choose another name. What the workspace may do is said in skillbox.yaml, under workspace.'
+            : 'Choose another name, or declare it in skillbox.yaml, which may replace what is built in.',
+      }),
     });
   };
 

@@ -4,6 +4,7 @@ import { BoxError, type Template } from '@skillbox/protocol';
 import type { SandboxRow } from '../store/tables.ts';
 import { formatDuration, parseDuration } from '../units.ts';
 import { templateOf } from './records.ts';
+import { isWorkspace } from './workspace/template.ts';
 
 /** Of a create; throws bad_request above the template's maximum. */
 export function ttlOf(asked: string | number | undefined, template: Template): number {
@@ -13,6 +14,10 @@ export function ttlOf(asked: string | number | undefined, template: Template): n
   checkTtl(ms, Date.now() + template.ttl.max_ms, template);
   return ms;
 }
+
+/** When it ends by itself; the workspace does not. */
+export const expiryOf = (template: Template, ttlMs: number): string | null =>
+  isWorkspace(template) ? null : new Date(Date.now() + ttlMs).toISOString();
 
 export function checkTtl(ttlMs: number, latest: number, { name, ttl }: Template): void {
   if (ttlMs > 0 && Date.now() + ttlMs <= latest) return;

@@ -5,6 +5,7 @@ import { channelFolder } from '../../egress/environment.ts';
 import { bundleFile } from '../../egress/trust.ts';
 import type { LivingLimits } from '../../living.ts';
 import type { RunLimits } from '../../provider.ts';
+import type { Ground } from '../../workspace/ground.ts';
 import type { NestSettings } from '../guest/channel.ts';
 
 /** Inside: the guest's own path, the only thing of ours in the root. */
@@ -28,6 +29,8 @@ export interface HostPaths {
   readonly bwrap: string;
   readonly guest: string;
   readonly etc: string;
+  /** The same, where the user is that of the workspace. */
+  readonly workspaceEtc: string;
   readonly filter: string;
   /** Of the parent of runs that are cloned: wider by what it needs to make their namespaces; each of them sets the other one. */
   readonly nestFilter: string;
@@ -114,24 +117,28 @@ export interface LivingOrderInput {
   readonly channel?: string;
   /** The authority of the box counts inside like those of the machine. */
   readonly trustsBox?: boolean;
+  /** Folders of the host, for the workspace alone. */
+  readonly ground?: Ground;
 }
 
 /** A sandbox that outlives the server: its home is layers on disk, programs may be started from it and from /tmp. */
 export function livingOrders(input: LivingOrderInput): Buffer {
-  const { channel, disk, diskUid, ids, layers, limits, paths, pidFile, socket, trustsBox, uid } = input;
+  const { channel, disk, diskUid, ground, ids, layers, limits, paths, pidFile, socket, trustsBox, uid } = input;
   const names = layers.map((_, index) => `layer${index}`);
   return encodeOrders([
     ...['outlive', pidFile, 'listen', socket],
     ...namespaceWords(ids),
     ...(ids.kind === 'self' ? [] : ['ids', String(uid), String(uid)]),
     ...['seccomp', paths.filter],
-    ...['bind', paths.guest, 'guest', 'bind', paths.etc, 'etc'],
+    ...['bind', paths.guest, 'guest', 'bind', ground ? paths.workspaceEtc : paths.etc, 'etc'],
     ...(channel ? ['bind', channel, 'box'] : []),
+    ...(ground ? groundBinds(ground, diskUid) : []),
     ...layers.flatMap((folder, index) => ['idmap', folder, `layer${index}`, String(diskUid)]),
     ...['idmap', disk, 'disk', String(diskUid)],
     ...['stage-exec', String(limits.tmpBytes), String(inodesFor(limits.tmpBytes) * 4)],
     ...['dir', 'tmp', '1777', 'dir', 'shm', '1777'],
     ...['overlay', 'home', 'disk/upper', 'disk/work', ...names, '.'],
+    ...(ground ? groundWords(ground) : []),
     ...limitWords({
       ...baseLimits(limits.openFiles),
       fsize: limits.diskBytes,
@@ -140,7 +147,11 @@ export function livingOrders(input: LivingOrderInput): Buffer {
     }),
     ...[
       'exec',
-      ...bubblewrapArguments(paths, channel ? [...homeMounts, ...channelMounts(), ...(trustsBox ? trustMounts() : [])] : homeMounts),
+      ...bubblewrapArguments(paths, [
+        ...homeMounts,
+        ...(ground ? groundMounts(ground) : []),
+        ...(channel ? [...channelMounts(), ...(trustsBox ? trustMounts() : [])] : []),
+      ]),
     ],
   ]);
 }
@@ -163,6 +174,22 @@ const nestMounts = [
 const dependencyMounts = (dependencies: OrderInput['dependencies']): string[] =>
   dependencies ? ['--ro-bind', `${stage}/dependencies`, dependencies.at] : [];
 const homeMounts = ['--bind', `${stage}/tmp`, '/tmp', '--bind', `${stage}/home`, '/home/user'];
+
+/** Files of the inside belong to one uid on disk, whichever the sandbox has; the box's own are shown for reading. */
+function groundBinds({ folders, attached }: Ground, diskUid: number): string[] {
+  const orders = { write: 'idmap', read: 'show', 'read-own': 'show-own' } as const;
+  return [
+    ...folders.flatMap(({ host, name }) => ['idmap', host, name, String(diskUid)]),
+    ...attached.flatMap(({ access, host, name }) => [orders[access], host, name, ...(access === 'write' ? [String(diskUid)] : [])]),
+  ];
+}
+
+/** Put together on the stage, where the launcher takes each step by itself: bubblewrap would follow a link that lies on the way. */
+const groundWords = ({ attached, made }: Ground): string[] => [
+  ...attached.flatMap(({ name, into, path }) => ['attach', name, into, path]),
+  ...made.flatMap(({ into, path }) => ['folder', into, path]),
+];
+const groundMounts = ({ folders }: Ground): string[] => folders.flatMap(({ name, at }) => ['--bind', `${stage}/${name}`, at]);
 
 /** The way to the box, and the certificates that programs need to trust what they find behind it. */
 const channelMounts = (): string[] => [

@@ -19,25 +19,45 @@ const etcFiles: Record<string, string> = {
 
 export interface ProviderFiles {
   readonly etc: string;
+  readonly workspaceEtc: string;
   readonly filter: string;
   readonly nestFilter: string;
 }
 
 /** Written anew at every start, so that an edited or outdated copy cannot stay. */
-export function writeProviderFiles(runFolder: string, architecture: Architecture): ProviderFiles {
-  const etc = join(runFolder, 'etc');
-  for (const name of ['alternatives', 'ssl/certs', 'pki/tls/certs', 'pki/ca-trust/extracted'])
-    mkdirSync(join(etc, name), { recursive: true, mode: 0o755 });
-  for (const [name, text] of Object.entries(etcFiles)) writeFileSync(join(etc, name), text, { mode: 0o644 });
-  // Which library a name stands for; without it the loader searches folder by folder.
-  if (existsSync('/etc/ld.so.cache')) copyFileSync('/etc/ld.so.cache', join(etc, 'ld.so.cache'));
-  // What holds interpreters that are started ahead; the same in every sandbox, so that none can tell by it.
-  cpSync(nativeProgram('warm'), join(etc, 'skillbox'), { recursive: true });
+export function writeProviderFiles(
+  runFolder: string,
+  architecture: Architecture,
+  { user, home }: WorkspaceUser = { user: 'sandbox', home: '/home/sandbox' },
+): ProviderFiles {
+  const etc = writeEtc(join(runFolder, 'etc'), etcFiles);
+  const workspaceEtc = writeEtc(join(runFolder, 'etc-workspace'), {
+    ...etcFiles,
+    passwd: `${user}:x:65534:65534:${user}:${home}:/bin/bash\n`,
+    group: `${user}:x:65534:\n`,
+  });
   const filter = join(runFolder, 'seccomp.bpf');
   writeFileSync(filter, seccompFilter(architecture), { mode: 0o600 });
   const nestFilter = join(runFolder, 'seccomp-nest.bpf');
   writeFileSync(nestFilter, seccompFilter(architecture, 'nest'), { mode: 0o600 });
-  return { etc, filter, nestFilter };
+  return { etc, workspaceEtc, filter, nestFilter };
+}
+
+/** Who programs in the workspace are. */
+export interface WorkspaceUser {
+  readonly user: string;
+  readonly home: string;
+}
+
+function writeEtc(etc: string, files: Readonly<Record<string, string>>): string {
+  for (const name of ['alternatives', 'ssl/certs', 'pki/tls/certs', 'pki/ca-trust/extracted'])
+    mkdirSync(join(etc, name), { recursive: true, mode: 0o755 });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(etc, name), text, { mode: 0o644 });
+  // Which library a name stands for; without it the loader searches folder by folder.
+  if (existsSync('/etc/ld.so.cache')) copyFileSync('/etc/ld.so.cache', join(etc, 'ld.so.cache'));
+  // What holds interpreters that are started ahead; the same in every sandbox, so that none can tell by it.
+  cpSync(nativeProgram('warm'), join(etc, 'skillbox'), { recursive: true });
+  return etc;
 }
 
 /** The compiled launcher and guest, which the build puts beside the bundle. */

@@ -14,6 +14,8 @@ import { BoxError } from '@skillbox/protocol';
 import { identify } from '../../../process/identity.ts';
 import { diskUid } from '../../disk-owner.ts';
 import type { Capability, LivingProvider, NetworkMode, ProviderRef, SandboxHandle, SandboxSpec } from '../../living.ts';
+import { type Ground, groundOf, prepareGround } from '../../workspace/ground.ts';
+import { seated, seatOf, type WorkspaceParts } from '../../workspace/seat.ts';
 import { connectTo, createGuestClient, type GuestClient } from '../guest/guest-client.ts';
 import type { Cgroup, Cgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, livingOrders } from './command.ts';
@@ -35,6 +37,10 @@ export interface LivingOptions {
   readonly channelRoot?: string;
   /** What the file system of the disks must have left. */
   readonly reserveBytes: number;
+  /** Folders of the host for the workspace, and whose it is. Without it there is none. */
+  readonly workspace?: WorkspaceParts;
+  /** Whether the operator accepted that a sandbox has the uid of the server. */
+  readonly acceptsOwnUid: boolean;
   isReady(): boolean;
 }
 
@@ -80,6 +86,7 @@ export function createLiving(options: LivingOptions): LivingProvider {
 
   const provision = async (spec: SandboxSpec): Promise<ProviderRef> => {
     if (!options.isReady()) throw new BoxError('sandbox_unavailable', 'This host lacks a layer of the sandbox.');
+    if (spec.workspace) openGround(options);
     await limits.requireReserve();
     const uid = freeUid();
     known.set(spec.id, { sandbox: spec.id, uid, limitBytes: spec.limits.diskBytes });
@@ -166,7 +173,9 @@ interface HandleParts {
 }
 
 function createHandle({ options, disks, limits, spec, inTurn, forget, touch }: HandleParts): SandboxHandle {
-  const { cgroups, ids, paths } = options;
+  const { cgroups, paths } = options;
+  const ids = spec.workspace ? workspaceIds(options.ids) : options.ids;
+  const seat = spec.workspace && options.workspace ? seatOf(options.workspace) : undefined;
   const socketPath = join(options.runFolder, `${spec.id}.sock`);
   const pidFile = join(options.runFolder, `${spec.id}.pid`);
   const logFile = join(options.runFolder, `${spec.id}.log`);
@@ -183,6 +192,7 @@ function createHandle({ options, disks, limits, spec, inTurn, forget, touch }: H
     if (!record) throw new BoxError('not_found', `The disk of sandbox ${spec.id} is not on this host.`);
     const { memoryBytes, processes, cpu } = spec.limits;
     const wayOut = spec.network === 'allow' && options.channelRoot ? join(options.channelRoot, spec.id) : undefined;
+    const ground = spec.workspace ? openGround(options) : undefined;
     // Three more: the launcher and bubblewrap, which wait outside, and the guest; a fourth, its relay, where there is a channel.
     group().limit({ memoryBytes, processes: processes + (wayOut ? 4 : 3), cpu });
     const orders = livingOrders({
@@ -192,6 +202,7 @@ function createHandle({ options, disks, limits, spec, inTurn, forget, touch }: H
       cgroup: { memory: cgroups.available.has('memory') },
       ...(wayOut && { channel: wayOut }),
       ...(spec.trustsBox && { trustsBox: true }),
+      ...(ground && { ground }),
     });
     const log = openSync(logFile, 'w', 0o600);
     const child = spawn(
@@ -257,7 +268,10 @@ function createHandle({ options, disks, limits, spec, inTurn, forget, touch }: H
     async waitReady() {
       await guest.programs();
     },
-    start: (program) => guest.start({ ...program, env: { ...spec.env, ...program.env } }),
+    start(program) {
+      const own = seat ? seated(seat, program) : program;
+      return guest.start({ ...own, env: { ...spec.env, ...own.env } });
+    },
     join: guest.join,
     programs: async () => ((await isRunning()) ? guest.programs() : []),
     signal: guest.signal,
@@ -307,6 +321,21 @@ function createHandle({ options, disks, limits, spec, inTurn, forget, touch }: H
     },
   };
 }
+
+/** Checked and made anew for each start: what lies on the host may have changed. */
+function openGround({ acceptsOwnUid, ids, workspace }: LivingOptions): Ground {
+  if (!workspace) throw new BoxError('sandbox_unavailable', 'This host has no workspace.');
+  if (ids.kind !== 'root' && !acceptsOwnUid)
+    throw new BoxError('sandbox_unavailable', 'The workspace of an ordinary user runs with the uid of that user, since its files do.', {
+      hint: 'Accept it in skillbox.yaml (sandbox.accept_missing: [uid]), or run the box as root.',
+    });
+  const ground = groundOf(workspace);
+  prepareGround(ground, workspace.stateRoot, ids.kind === 'root' ? diskUid : undefined);
+  return ground;
+}
+
+/** Without root nobody can show files of one uid as those of another, so that only who owns them can work on them. */
+const workspaceIds = (ids: IdMode): IdMode => (ids.kind === 'root' ? ids : { kind: 'self' });
 
 /** Whether the launcher is through in time: it lets go of its channel when the sandbox listens, or when it has failed and said why. */
 function launched(channel: Duplex, orders: Buffer): Promise<boolean> {

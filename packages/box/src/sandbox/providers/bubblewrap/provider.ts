@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { BoxError, type Language } from '@skillbox/protocol';
 import type { LivingProvider } from '../../living.ts';
 import type { Provider, ProviderReport, RunLimits, RunRequest } from '../../provider.ts';
+import { seatOf, type WorkspaceParts } from '../../workspace/seat.ts';
 import { LostBeforeStart, runOnce, runStanding } from '../guest/run-once.ts';
 import { seccompFilter } from '../guest/seccomp.ts';
 import type { Architecture } from '../guest/syscalls.ts';
@@ -43,6 +44,8 @@ export interface BubblewrapOptions {
   readonly channelRoot?: string;
   /** What the file system of the disks must have left for sandboxes to be made and to write. */
   readonly diskReserve?: number;
+  /** What the workspace is made of. Without it there is none. */
+  readonly workspace?: WorkspaceParts;
   onWarning(message: string): void;
 }
 
@@ -65,11 +68,13 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
   const uids = await (ids.kind === 'root' ? claimUids() : claimUids(1, ids.kind === 'subordinate' ? Math.min(ids.uidCount, 1000) : 1000));
   const cgroups = openCgroups(options.owner);
   mkdirSync(options.runFolder, { recursive: true, mode: 0o700 });
-  const files = architectureKnown ? writeProviderFiles(options.runFolder, architecture) : undefined;
+  const seat = options.workspace && seatOf(options.workspace);
+  const files = architectureKnown ? writeProviderFiles(options.runFolder, architecture, seat) : undefined;
   const paths: HostPaths = {
     bwrap: bwrap?.path ?? '',
     guest: nativeProgram('guest'),
     etc: files?.etc ?? '',
+    workspaceEtc: files?.workspaceEtc ?? '',
     filter: files?.filter ?? '',
     nestFilter: files?.nestFilter ?? '',
     extra: [...new Set([...Object.values(interpreters).flatMap(({ mount }) => mount ?? []), ...options.paths])],
@@ -192,6 +197,8 @@ export async function openBubblewrap(options: BubblewrapOptions): Promise<Bubble
     firstUid: livingUids(options.owner),
     ...(options.channelRoot && { channelRoot: options.channelRoot }),
     reserveBytes: options.diskReserve ?? 0,
+    ...(options.workspace && { workspace: options.workspace }),
+    acceptsOwnUid: options.acceptMissing.includes('uid'),
     isReady: () => report.ready,
   });
 
