@@ -21,6 +21,7 @@ import { createRecords, type Records } from './executions/records.ts';
 import { clearSpool, recoverExecutions } from './executions/recovery.ts';
 import { createSlots } from './executions/slots.ts';
 import { packArtifacts } from './executions/tarball.ts';
+import { createPathMap } from './graph/paths.ts';
 import { followOutput, type OutputWriter } from './graph/sandboxed-output.ts';
 import { type Heartbeat, hostId, startHeartbeat } from './host.ts';
 import { createHosts, type Hosts } from './hosts.ts';
@@ -45,6 +46,7 @@ import type { Sandboxes } from './sandbox/sandboxes.ts';
 import { createStock } from './sandbox/stock.ts';
 import { toTemplate } from './sandbox/template-definition.ts';
 import { createTemplates, type Templates } from './sandbox/templates.ts';
+import { workspaceTemplate } from './sandbox/workspace/template.ts';
 import { openSecrets, type Secrets } from './secrets.ts';
 import { createSkillCache, type SkillCache } from './skills/cache.ts';
 import { type Catalog, createCatalog } from './skills/catalog.ts';
@@ -134,7 +136,11 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     paths: manifest.sandbox.paths,
     channelRoot,
     diskReserve: config.diskReserve,
-    workspace: { mounts: standIn(config.stateRoot), stateRoot: config.stateRoot, user: 'sandbox' },
+    workspace: {
+      mounts: createPathMap(config, manifest.workspace).mounts,
+      stateRoot: config.stateRoot,
+      user: manifest.workspace.agent_user,
+    },
     onWarning: (message) => log.warn(message),
   });
   const slots = createSlots({
@@ -171,6 +177,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     Object.entries(manifest.templates).map(([name, { version: number, ...definition }]) =>
       toTemplate(name, number, 'manifest', definition),
     ),
+    workspaceTemplate(manifest.workspace),
   );
   const hosts = createHosts(leases);
   const configured = configuredProviders(config, host, channelRoot);
@@ -322,17 +329,6 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     },
   };
 }
-
-const standIn = (stateRoot: string) => [
-  { variable: 'SKILLBOX_WORKSPACE_ROOT', path: '/workspace', hostPath: join(stateRoot, 'workspace'), writable: true },
-  { variable: 'SKILLBOX_REPOS_ROOT', path: '/workspace/repos', hostPath: join(stateRoot, 'workspace/repos'), writable: true },
-  { variable: 'SKILLBOX_LOG_ROOT', path: '/workspace/logs', hostPath: join(stateRoot, 'workspace/logs'), writable: true },
-  { variable: 'SKILLBOX_HOME_ROOT', path: '/home/sandbox', hostPath: join(stateRoot, 'home'), writable: true },
-  { variable: 'SKILLBOX_MONOSERVER_ROOT', path: '/monoserver', hostPath: join(stateRoot, 'monoserver'), writable: true },
-  { variable: 'SKILLBOX_CLIENTS_ROOT', path: '/workspace/workspace/clients', hostPath: join(stateRoot, 'clients'), writable: false },
-  { variable: undefined, path: '/workspace/logs/runtime', hostPath: join(stateRoot, 'logs/runtime'), writable: false },
-  { variable: undefined, path: '/workspace/logs/services', hostPath: join(stateRoot, 'logs/services'), writable: false },
-];
 
 /** Of the parts of the box that may be on this machine. */
 function portsOf(addresses: readonly (string | undefined)[]): number[] {

@@ -3,6 +3,7 @@
 import { dirname, isAbsolute, normalize, sep } from 'node:path';
 import { languages } from '@skillbox/protocol';
 import { templateProblems } from '../sandbox/template-definition.ts';
+import { workspaceName } from '../sandbox/workspace/template.ts';
 import type { FindingCode, Path, Problem } from './finding.ts';
 import type { HostFiles } from './host-files.ts';
 import { acceptableLayers, type Manifest } from './schema.ts';
@@ -102,6 +103,8 @@ export const rules: readonly Rule[] = [
   {
     code: 'manifest.template_contradicts',
     *check({ templates }) {
+      if (Object.hasOwn(templates, workspaceName))
+        yield { path: ['templates', workspaceName], message: 'the workspace is not replaced: what it may do is said under workspace' };
       for (const [name, { version: _version, ...definition }] of Object.entries(templates))
         for (const { path, message } of templateProblems(definition)) yield { path: ['templates', name, ...path], message };
     },

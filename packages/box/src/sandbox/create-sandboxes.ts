@@ -137,6 +137,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
     const capabilities: Capability[] = ['exec'];
     if (template.idle.action === 'pause' || onExpiry === 'pause') capabilities.push('pause');
     if (only !== undefined) capabilities.push('snapshot');
+    if (isWorkspace(template)) capabilities.push('workspace');
     return { template, capabilities, network, trusted, ...(only !== undefined && { only }) };
   };
   /** With the candidates for the sandbox, whose room is kept until the work is done. */

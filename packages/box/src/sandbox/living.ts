@@ -3,7 +3,19 @@
 import type { Duplex, Readable } from 'node:stream';
 import { BoxError } from '@skillbox/protocol';
 
-export const capabilities = ['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'memory-snapshot', 'metrics'] as const;
+export const capabilities = [
+  'exec',
+  'pty',
+  'files',
+  'watch',
+  'ports',
+  'snapshot',
+  'fork',
+  'pause',
+  'memory-snapshot',
+  'metrics',
+  'workspace',
+] as const;
 export type Capability = (typeof capabilities)[number];
 export type NetworkMode = 'none' | 'allow' | 'full';
 

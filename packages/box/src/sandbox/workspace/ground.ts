@@ -51,6 +51,7 @@ const system = ['/etc', '/proc', '/sys', '/dev', '/run', '/boot', '/usr', '/bin'
 export function groundOf({ mounts, stateRoot }: GroundParts): Ground {
   const inOrder = [...mounts].sort((one, other) => one.path.length - other.path.length);
   for (const mount of inOrder) refuseUnfit(mount, mounts, stateRoot);
+  for (const mount of inOrder) refuseUncertain(mount, mounts);
   const home = rootOf(mounts, 'SKILLBOX_HOME_ROOT');
   const folders: { name: string; host: string; at: string }[] = [];
   const attached: Attached[] = [];
@@ -121,7 +122,11 @@ function refuseUnfit(mount: GroundMount, mounts: readonly GroundMount[], stateRo
     throw unfit(mount, `${mount.hostPath} is a part of the state root that no sandbox may see`);
   const trusted = mounts.find((other) => !other.writable && mount.writable && isWithin(host, realPath(other.hostPath)));
   if (trusted) throw unfit(mount, `${mount.hostPath} is a part of ${trusted.hostPath}, which the workspace may only read`);
-  // A link that is put there from inside would be followed by the next start.
+}
+
+/** A link that is put there from inside would be followed by the next start. */
+function refuseUncertain(mount: GroundMount, mounts: readonly GroundMount[]): void {
+  const host = realPath(mount.hostPath);
   const within = mounts.find((other) => other !== mount && other.writable && isStrictlyWithin(host, realPath(other.hostPath)));
   if (within && !isSame(mount, within)) throw unfit(mount, `${mount.hostPath} lies in ${within.hostPath}, which the workspace can write`);
 }

@@ -8,7 +8,9 @@ export const workspaceName = 'workspace';
 export const workspaceTenant = 'default';
 
 /** What the manifest may say of it. */
-export type WorkspaceSettings = Pick<TemplateDefinition, 'network' | 'resources'>;
+export interface WorkspaceSettings extends Pick<TemplateDefinition, 'network' | 'resources' | 'image'> {
+  readonly provider?: string;
+}
 
 const day = 24 * 3600_000;
 
@@ -16,11 +18,13 @@ const day = 24 * 3600_000;
 export const isWorkspace = ({ name, source }: Pick<Template, 'name' | 'source'>): boolean =>
   name === workspaceName && source === 'built-in';
 
-export function workspaceTemplate({ network, resources }: WorkspaceSettings = {}): Template {
+export function workspaceTemplate({ image, network, provider, resources }: WorkspaceSettings = {}): Template {
   const definition: TemplateDefinition = {
     description: 'The workspace of the box: folders that stay, agent homes, the tools of the host.',
     resources: { ...generous, ...given(resources) },
     ...(network && { network }),
+    ...(image !== undefined && { image }),
+    ...(provider !== undefined && { providers: [provider] }),
     // It has no end; this is what a time that somebody sets may be.
     ttl: { default: 100 * day, max: 100 * day },
     idle: { action: 'keep' },

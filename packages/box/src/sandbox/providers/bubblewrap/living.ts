@@ -115,7 +115,10 @@ export function createLiving(options: LivingOptions): LivingProvider {
     name: 'bubblewrap',
     tier: 'namespaces',
     location: 'here',
-    capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'metrics']),
+    capabilities: new Set<Capability>([
+      ...(['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'metrics'] as const),
+      ...(options.workspace ? (['workspace'] as const) : []),
+    ]),
     networks: new Set<NetworkMode>(options.channelRoot ? ['none', 'allow'] : ['none']),
     async health() {
       return options.isReady()
