@@ -1,11 +1,62 @@
-import type { ServiceLog } from '@skillbox/protocol';
-import type { Selection } from './graph.ts';
-import type { Runtime } from './runtime.ts';
+/** What services, tasks and bridges wrote, read from the end. */
 
-export async function logs(
-  _runtime: Runtime,
-  _selection: Selection,
-  _options: { services: readonly string[]; lines: number },
-): Promise<{ items: ServiceLog[] }> {
-  throw new Error('being written');
+import { existsSync } from 'node:fs';
+import type { ServiceLog } from '@skillbox/protocol';
+import { tailOfFile } from '../process/log-file.ts';
+import { serverLogFile } from '../state.ts';
+import type { Graph, Selection } from './graph.ts';
+import { refuseDeferred } from './ledger.ts';
+import { loadGraph } from './load.ts';
+import { requireKnown } from './order.ts';
+import { logPath } from './programs/log-path.ts';
+import type { Runtime } from './runtime.ts';
+import { isManaged } from './services/preconditions.ts';
+import { readServiceRecord } from './services/records.ts';
+
+export interface LogOptions {
+  readonly services: readonly string[];
+  readonly lines: number;
+}
+
+export async function logs(runtime: Runtime, selection: Selection, options: LogOptions): Promise<{ items: ServiceLog[] }> {
+  const files = logFiles(runtime, selection, options.services);
+  return { items: files.map(({ service, path }) => ({ service, path, lines: tailOfFile(path, options.lines) })) };
+}
+
+export interface LogFile {
+  readonly service: string;
+  readonly path: string;
+}
+
+/** Of those that are named, written or not; without names, of all that wrote. */
+export function logFiles(runtime: Runtime, selection: Selection, named: readonly string[]): LogFile[] {
+  const graph = loadGraph(runtime.config, selection);
+  refuseDeferred(graph, named);
+  const all = everyLog(runtime.config.stateRoot, graph);
+  if (named.length === 0) return all.filter(({ path }) => existsSync(path));
+  requireKnown(
+    all.map(({ service }) => ({ id: service, dependsOn: [] })),
+    named,
+    'service or task',
+  );
+  return all.filter(({ service }) => named.includes(service));
+}
+
+/** A service and a task may have one name: then both are meant. */
+function everyLog(stateRoot: string, graph: Graph): LogFile[] {
+  const services = graph.services.filter(isManaged).map((service) => ({
+    service: service.id,
+    path:
+      service.own === 'api' ? serverLogFile(stateRoot) : (recorded(stateRoot, service) ?? logPath(stateRoot, graph, 'services', service)),
+  }));
+  const rest = (['tasks', 'bridges'] as const).flatMap((kind) =>
+    graph[kind].map((item) => ({ service: item.id, path: logPath(stateRoot, graph, kind, item) })),
+  );
+  return [...services, ...rest];
+}
+
+/** Where what runs writes, if the declaration has changed since. */
+function recorded(stateRoot: string, { id, client }: { id: string; client: string | undefined }): string | undefined {
+  const record = readServiceRecord(stateRoot, id);
+  return record?.client === client ? record?.log : undefined;
 }

@@ -1,7 +1,71 @@
-import type { RuntimeStatus } from '@skillbox/protocol';
-import type { Selection } from './graph.ts';
-import type { Runtime } from './runtime.ts';
+/** The state of everything that is declared, and what of it needs attention. Reads only. */
 
-export async function status(_runtime: Runtime, _selection: Selection): Promise<RuntimeStatus> {
-  throw new Error('being written');
+import type { RuntimeStatus, ServiceStatus } from '@skillbox/protocol';
+import { readProcessTable } from '../process/table.ts';
+import { attentionOf } from './attention.ts';
+import { bridgeStates } from './bridges.ts';
+import { checkStatuses } from './checks.ts';
+import type { Graph, Selection } from './graph.ts';
+import { coverageGaps } from './ledger.ts';
+import { loadGraph } from './load.ts';
+import { pulse } from './pulse/control.ts';
+import type { Runtime } from './runtime.ts';
+import { serviceStatus } from './services/control.ts';
+import { fileStates } from './sync/states.ts';
+import { lastFailure, taskStates } from './tasks/states.ts';
+
+/** A look must be quick: what does not answer within this time is not well. */
+const lookMs = 800;
+const atOnce = 64;
+
+export async function status(runtime: Runtime, selection: Selection): Promise<RuntimeStatus> {
+  return graphStatus(runtime, loadGraph(runtime.config, selection));
+}
+
+/** For who has the graph already. */
+export async function graphStatus(runtime: Runtime, graph: Graph): Promise<RuntimeStatus> {
+  const { stateRoot } = runtime.config;
+  const [files, tasks, services, checks, pulseStatus] = await Promise.all([
+    fileStates(runtime, graph),
+    taskStates(stateRoot, graph),
+    serviceStates(runtime, graph),
+    checkStatuses(runtime, graph, lookMs),
+    pulse(runtime),
+  ]);
+  const bridges = bridgeStates(graph);
+  const failures = new Map(graph.tasks.flatMap((task) => [[task.id, lastFailure(stateRoot, task)] as const]));
+  const attention = attentionOf({ ...files, tasks, services, checks, bridges, pulse: pulseStatus, gaps: coverageGaps(graph), failures });
+  return {
+    client: graph.client?.id ?? null,
+    profiles: [...graph.profiles],
+    clients: [...graph.clients],
+    healthy: attention.length === 0,
+    config_hash: graph.configHash,
+    ...files,
+    tasks,
+    services,
+    checks,
+    bridges,
+    parity_ledger: [...graph.parityLedger],
+    connectors: [...graph.connectors],
+    pulse: pulseStatus,
+    attention,
+  };
+}
+
+/** One reading of /proc for all of them. */
+export function serviceStates(runtime: Runtime, graph: Graph): Promise<ServiceStatus[]> {
+  const table = readProcessTable();
+  return each(graph.services, (service) => serviceStatus(runtime, graph, service, { table, withinMs: lookMs }));
+}
+
+/** In their order, many at once but not all. */
+async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let at = next++; at < items.length; at = next++) results[at] = await work(items[at] as T);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  return results;
 }
