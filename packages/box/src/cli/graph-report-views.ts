@@ -79,32 +79,55 @@ function tasksOf(tasks: readonly TaskOutcome[], paint: Paint): string[] {
     );
 }
 
-export function upView(report: UpReport, { paint }: Io): string {
-  const lines = [...changesOf(report.sync, paint), ...tasksOf(report.tasks, paint), ...servicesOf(report.services, paint)];
+export const upView = (report: UpReport, io: Io): string => upText(report, io);
+export const downView = (report: DownReport, io: Io): string => downText(report, io);
+
+/** `log`: of the server, for who is on its machine. */
+export function upText(report: UpReport, { paint }: Io, { log }: { readonly log?: string } = {}): string {
+  const { dry_run, ok, url, services } = report;
+  // A server that is up is told by where it is.
+  const shown = services.filter(({ id, result }) => dry_run || id !== api || (result !== 'started' && result !== 'already-running'));
+  const lines = [...changesOf(report.sync, paint), ...tasksOf(report.tasks, paint), ...servicesOf(shown, paint)];
   const facts = formatFacts(
     [
-      ['url', report.url ?? undefined],
-      ['dashboard', report.url === null ? undefined : `${report.url}/ui/ (sign in: skillbox open)`],
+      ['url', url ?? undefined],
+      ['dashboard', url === null ? undefined : `${url}/ui/ (sign in: skillbox open)`],
       ['admin key', report.admin_key_file ?? undefined],
+      ['log', log],
       ['look', 'skillbox status'],
       ['stop it', 'skillbox down'],
     ],
     paint,
   );
-  const head = report.dry_run
+  const already = lines.length === 0 && services.every(({ result }) => result === 'already-running');
+  const head = dry_run
     ? 'Nothing was done.'
-    : report.ok
-      ? `${paint('green', '✓')} The box is up.`
+    : ok
+      ? `${paint('green', '✓')} The box is up${already ? ' already' : ''}.`
       : `${paint('red', '✗')} Not all is up.`;
-  return [...lines, '', report.ok && !report.dry_run ? `${head}\n${facts}` : head].join('\n').trimStart();
+  return [...lines, '', ok && !dry_run ? `${head}\n${facts}` : head].join('\n').trimStart();
 }
 
-export function downView({ ok, dry_run, services }: DownReport, { paint }: Io): string {
-  const lines = servicesOf(services, paint);
+export function downText(
+  { ok, dry_run, services }: DownReport,
+  { paint }: Io,
+  { stateRoot }: { readonly stateRoot?: string } = {},
+): string {
+  const server = services.find(({ id }) => id === api);
+  const whole = server?.result === 'stopped' || server?.result === 'killed';
+  const shown = services.filter(({ id, result }) => dry_run || (result !== 'not-running' && !(id === api && whole)));
+  const lines = servicesOf(shown, paint);
   if (dry_run) return [...lines, '', 'Nothing was done.'].join('\n').trimStart();
-  if (lines.length === 0) return 'Nothing runs.';
-  return [...lines, '', ok ? 'Stopped.' : paint('red', 'Not all of them stopped.')].join('\n');
+  if (server?.result === 'killed')
+    lines.push(`${paint('yellow', '!')} The server did not stop in time and was killed. The next start closes what it left open.`);
+  else if (!ok) lines.push(paint('red', 'Not all of them stopped.'));
+  else if (whole) lines.push(`${paint('green', '✓')} The box is down.`);
+  if (lines.length > 0) return lines.join('\n');
+  return services.length <= 1 && server && stateRoot !== undefined ? `No box runs in ${stateRoot}.` : 'Nothing runs.';
 }
+
+/** The server of the box among its services. */
+const api = 'api';
 
 const serviceMarks: Readonly<Record<ServiceOutcome['result'], Mark>> = {
   started: good,

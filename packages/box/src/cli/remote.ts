@@ -1,23 +1,22 @@
 /** Commands of the registry as the shell sees them. */
 
-import { BoxError } from '@skillbox/protocol';
 import type { z } from 'zod';
 import type { Command } from '../commands/command.ts';
-import type { OwnWork } from '../commands/graph-command.ts';
 import { commands } from '../commands/registry.ts';
-import { onInterrupt } from '../process/interrupts.ts';
+import { downPolish, upPolish } from './box-up.ts';
 import { buildPolish } from './build.ts';
 import { filesPolish } from './files.ts';
 import { healthPolish } from './health.ts';
 import type { CliContext, Leaf, Outcome } from './leaf.ts';
 import { logsPolish } from './logs.ts';
+import { ownCall, plainCall } from './own-call.ts';
 import { pushPolish } from './push.ts';
 import { runPolish } from './run.ts';
 import { execPolish, sandboxLogsPolish } from './sandbox-exec.ts';
 import { catPolish, watchPolish } from './sandbox-streams.ts';
 import { setSecretPolish } from './secret.ts';
+import { serviceLogsPolish } from './service-logs.ts';
 import { applyTemplatePolish } from './template.ts';
-import { viewOf } from './views.ts';
 
 /** What the CLI does with a command beyond flags in and a table out. */
 export interface Polish {
@@ -40,6 +39,9 @@ export const polished: Readonly<Record<string, Polish>> = {
   'sandbox.output': sandboxLogsPolish,
   'sandbox.file.read': catPolish,
   'sandbox.file.watch': watchPolish,
+  up: upPolish,
+  down: downPolish,
+  logs: serviceLogsPolish,
 };
 
 /** Commands without words in the shell, and where their work is done there. */
@@ -70,32 +72,6 @@ function leafOf(command: Command, cli: NonNullable<Command['cli']>): Leaf {
     ...{ name, summary, words: cli.words, args: cli.args ?? [], examples: cli.examples, remote: true },
     ...(description && { description }),
     input: polish?.input ?? command.input,
-    run:
-      polish?.run ??
-      ((context, input) => (command.own ? ownCall(context, command, command.own, input) : plainCall(context, command, input))),
+    run: polish?.run ?? ((context, input) => (command.own ? ownCall : plainCall)(context, command, input)),
   };
-}
-
-/** In this process, unless the flags or the environment name a box to ask. */
-async function ownCall(context: CliContext, command: Command, own: OwnWork, input: Record<string, unknown>): Promise<Outcome> {
-  const { io } = context;
-  const config = context.config();
-  if (config.serverUrl !== undefined) {
-    const outcome = await plainCall(context, command, input);
-    return { ...outcome, exit: own.exit(outcome.value) };
-  }
-  const abort = new AbortController();
-  const interrupts = onInterrupt(() => abort.abort(new BoxError('cancelled', 'Interrupted.')));
-  try {
-    const runtime = { config, server: false, signal: abort.signal, progress: (text: string) => io.progress.show(text) };
-    const result = await own.operate(runtime, command.input.parse(input));
-    return { value: result, text: viewOf(command.name, result, io, input), exit: own.exit(result) };
-  } finally {
-    interrupts.stop();
-  }
-}
-
-async function plainCall({ client, io }: CliContext, command: Command, input: Record<string, unknown>): Promise<Outcome> {
-  const { body, text } = await (await client()).call(command, input);
-  return { value: body ?? {}, ...(command.output.kind === 'json' && { raw: text }), text: viewOf(command.name, body, io, input) };
 }

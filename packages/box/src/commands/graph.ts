@@ -181,7 +181,7 @@ export const graphCommands = [
   }),
 ];
 
-/** In the place of those that knew only the server. */
+/** Everything at once, the server of the box too. */
 export const wholeBoxCommands = [
   graphCommand({
     name: 'up',
@@ -196,7 +196,11 @@ export const wholeBoxCommands = [
     }),
     output: upReport,
     http: { method: 'POST', path: '/v1/runtime/up' },
-    cli: { words: 'up', polished: true, examples: ['skillbox up', 'skillbox up --client acme --profile local-core --mode fresh'] },
+    cli: {
+      words: 'up',
+      polished: true,
+      examples: ['skillbox up', 'skillbox up --port 9090', 'skillbox up --client acme --profile local-core --mode fresh'],
+    },
     operate: async (runtime, input) =>
       (await import('../graph/services/up.ts')).up(runtime, selected(input), {
         services: listed(input.service),
@@ -210,12 +214,13 @@ export const wholeBoxCommands = [
   graphCommand({
     name: 'down',
     summary: 'Stop services, those that need others first',
-    description: 'Without --service everything that up started stops, pulse and the server of the box too.',
+    description:
+      'Without names everything that up started stops, pulse and the server of the box too; executions that run may finish within the drain time (SKILLBOX_DRAIN_TIMEOUT). With a client or profiles, what these add to the box stops. A server that is asked over HTTP or MCP goes on.',
     effect: 'change',
     input: z.object({ ...graphSelection, service: serviceChoice, dry_run: dryRun, wait_seconds: waitSeconds }),
     output: downReport,
     http: { method: 'POST', path: '/v1/runtime/down' },
-    cli: { words: 'down', examples: ['skillbox down', 'skillbox down --service web'] },
+    cli: { words: 'down', polished: true, examples: ['skillbox down', 'skillbox down --service web'] },
     operate: async (runtime, input) =>
       (await import('../graph/services/down.ts')).down(runtime, selected(input), {
         services: listed(input.service),
@@ -224,7 +229,10 @@ export const wholeBoxCommands = [
       }),
     exit: okOrFailed,
   }),
+];
 
+/** In the place of the one that looked at the machine only. */
+export const doctorCommands = [
   graphCommand({
     name: 'doctor',
     summary: 'Check the machine and the graph, with the line that mends each fault',

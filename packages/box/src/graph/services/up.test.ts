@@ -54,7 +54,11 @@ const results = ({ services }: { services: readonly { id: string; result: string
 const pidOf = (id: string): number | undefined => readServiceRecord(ground.stateRoot, id)?.process?.pid;
 const alive = (id: string): boolean => identify(pidOf(id) ?? 0) !== undefined;
 const note = (text: string): string => `echo "${text} $(date +%s%N)" >> order`;
-const order = (): string[] => readFileSync(join(ground.folder, 'order'), 'utf8').trim().split('\n').map((line) => line.split(' ')[0] ?? '');
+const order = (): string[] =>
+  readFileSync(join(ground.folder, 'order'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ')[0] ?? '');
 const sleeper = (id: string, ...depends_on: string[]): Declared => ({
   id,
   command: `${note(id)}; trap '${note(`${id}-down`)}; exit 0' TERM; while :; do sleep 0.05; done`,
@@ -192,7 +196,12 @@ describe('up', () => {
     const ledger = (legacy_surface: string, ownership_state: string): Declared => ({ legacy_surface, ownership_state });
     declare({
       services: [sleeper('db')],
-      parity_ledger: [ledger('old-worker', 'deferred'), ledger('sync', 'bridge-only'), ledger('mail', 'external'), ledger('lost', 'covered')],
+      parity_ledger: [
+        ledger('old-worker', 'deferred'),
+        ledger('sync', 'bridge-only'),
+        ledger('mail', 'external'),
+        ledger('lost', 'covered'),
+      ],
     });
     for (const surface of ['old-worker', 'sync', 'mail']) {
       expect(await refusal(goUp({ services: [surface] }))).toMatchObject({
@@ -231,7 +240,9 @@ describe('up', () => {
     expect(results(report)).toEqual({ db: 'dry-run', web: 'dry-run' });
     expect(await down(runtime, { profiles: [] }, { ...quiet, dryRun: true })).toMatchObject({ dry_run: true });
     expect((await again({ dryRun: true })).dry_run).toBe(true);
-    expect((await bootstrap(runtime, { profiles: [] }, { tasks: [], dryRun: true })).tasks).toMatchObject([{ id: 'seed', result: 'dry-run' }]);
+    expect((await bootstrap(runtime, { profiles: [] }, { tasks: [], dryRun: true })).tasks).toMatchObject([
+      { id: 'seed', result: 'dry-run' },
+    ]);
     await status(runtime, { profiles: [] });
     expect(tree(ground.folder)).toEqual(before);
   });
@@ -246,7 +257,12 @@ describe('up', () => {
 
   it('interrupted, stops what was not yet healthy and keeps what was', async () => {
     const abort = new AbortController();
-    declare({ services: [sleeper('db'), { id: 'web', command: 'exec sleep 60', depends_on: ['db'], healthcheck: { type: 'port', port: await freePort() } }] });
+    declare({
+      services: [
+        sleeper('db'),
+        { id: 'web', command: 'exec sleep 60', depends_on: ['db'], healthcheck: { type: 'port', port: await freePort() } },
+      ],
+    });
     runtime = { ...runtime, signal: abort.signal };
     const going = goUp();
     while (!alive('web')) await sleep(20);
@@ -378,6 +394,8 @@ describe('tasks', () => {
     mkdirSync(join(ground.folder, 'never'));
     const states = (await status(runtime, { profiles: [] })).tasks.map(({ id, state }) => `${id} ${state}`);
     expect(states).toEqual(['liar ready', 'after pending', 'slow pending', 'plain ready']);
-    expect(await refusal(bootstrap(runtime, { profiles: [] }, { tasks: ['nope'], dryRun: false }))).toMatchObject({ code: 'graph_item_not_found' });
+    expect(await refusal(bootstrap(runtime, { profiles: [] }, { tasks: ['nope'], dryRun: false }))).toMatchObject({
+      code: 'graph_item_not_found',
+    });
   });
 });
