@@ -51,8 +51,19 @@ export async function exclusively<T>(runtime: Runtime, what: string, work: () =>
   }
 }
 
+/** Whether somebody changes the graph at this moment: what one sees may be half of it. */
+export async function isGraphBusy(stateRoot: string): Promise<boolean> {
+  const lock = await tryLock(lockName('graph', stateRoot));
+  lock?.release();
+  return lock === undefined;
+}
+
+/** The same for whichever way leads to the state root. */
+export const lockName = (what: string, stateRoot: string): string =>
+  `${what}-${createHash('sha256').update(realpathSync(stateRoot)).digest('hex').slice(0, 32)}`;
+
 async function acquire(runtime: Runtime, file: string, what: string, patienceMs: number): Promise<AbstractLock> {
-  const name = `graph-${createHash('sha256').update(realpathSync(runtime.config.stateRoot)).digest('hex').slice(0, 32)}`;
+  const name = lockName('graph', runtime.config.stateRoot);
   const since = performance.now();
   for (;;) {
     const lock = await tryLock(name);
