@@ -5,9 +5,15 @@ export const pulseProcessCommands = [
   localCommand({
     name: 'pulse.run',
     summary: 'Run pulse in the foreground',
-    description: 'What it sees and does goes to stderr. Ctrl-C or SIGTERM stops it; services go on. skillbox up and pulse start run it in the background.',
+    description:
+      'What it sees and does goes to stderr. Ctrl-C or SIGTERM stops it; services go on. skillbox up and pulse start run it in the background.',
     input: z.object({
-      interval: z.number().positive().max(86_400).optional().describe('Seconds between two whole looks (SKILLBOX_PULSE_INTERVAL). Default 30'),
+      interval: z
+        .number()
+        .positive()
+        .max(86_400)
+        .optional()
+        .describe('Seconds between two whole looks (SKILLBOX_PULSE_INTERVAL). Default 30'),
     }),
     cli: { words: 'pulse run', examples: ['skillbox pulse run', 'skillbox pulse run --interval 10'] },
     async run({ config }, { interval }) {
@@ -18,7 +24,12 @@ export const pulseProcessCommands = [
         stop = resolve;
       });
       const interrupts = onInterrupt(() => stop());
-      await runPulse({ config: () => config(), interval, until, say: (text) => process.stderr.write(`${new Date().toISOString()} ${text}\n`) });
+      await runPulse({
+        config: () => config(),
+        interval,
+        until,
+        say: (text) => process.stderr.write(`${new Date().toISOString()} ${text}\n`),
+      });
       interrupts.stop();
       return {};
     },

@@ -34,9 +34,7 @@ export function openBook(stateRoot: string, before: PulseState, say: (text: stri
     clearTimeout(timer);
     timer = undefined;
     state.updated_at = new Date().toISOString();
-    state.next_attempts = Object.fromEntries(
-      Object.entries(state.fallen).map(([id, { nextAt }]) => [id, new Date(nextAt).toISOString()]),
-    );
+    state.next_attempts = Object.fromEntries(Object.entries(state.fallen).map(([id, { nextAt }]) => [id, new Date(nextAt).toISOString()]));
     state.given_up = Object.keys(state.falls)
       .filter((id) => state.falls[id]?.givenUp)
       .sort();

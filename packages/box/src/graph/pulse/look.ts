@@ -5,7 +5,7 @@ import { checkStatuses } from '../checks.ts';
 import type { Graph, Service } from '../graph.ts';
 import type { Runtime } from '../runtime.ts';
 import { serviceStatus } from '../services/control.ts';
-import { type FileStates, fileStates } from '../sync/states.ts';
+import { fileStates } from '../sync/states.ts';
 import type { Seen } from './transitions.ts';
 
 export interface Sight {
@@ -34,14 +34,11 @@ export async function lookAt(runtime: Runtime, graphs: readonly Graph[]): Promis
   for (const graph of graphs) {
     for (const service of once('service', graph.services)) services.push({ service, graph });
     checks.push(...(await checkStatuses(runtime, { ...graph, checks: once('check', graph.checks) }, probeMs)));
-    const files: FileStates = await fileStates(runtime, {
-      ...graph,
-      repos: [],
-      logs: [],
-      artifacts: once('artifact', graph.artifacts),
-      envFiles: once('env_file', graph.envFiles),
-      skills: once('skills', graph.skills),
-    });
+    const artifacts = once('artifact', graph.artifacts);
+    const envFiles = once('env_file', graph.envFiles);
+    const skills = once('skills', graph.skills);
+    if (artifacts.length + envFiles.length + skills.length === 0) continue;
+    const files = await fileStates(runtime, { ...graph, repos: [], logs: [], artifacts, envFiles, skills });
     for (const { id, state } of files.env_files) items.push({ subject: `env_file:${id}`, state });
     for (const { id, state } of files.artifacts) items.push({ subject: `artifact:${id}`, state });
     for (const { id, state, detail } of files.skills) items.push({ subject: `skills:${id}`, state, detail });

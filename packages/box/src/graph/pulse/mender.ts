@@ -5,6 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError, type ServiceOutcome } from '@skillbox/protocol';
+import { isAlive } from '../../process/identity.ts';
 import { exclusively, type Runtime } from '../runtime.ts';
 import { serviceStatus, startService, stopService } from '../services/control.ts';
 import { readServiceRecord, type ServiceRecord, writeServiceRecord } from '../services/records.ts';
@@ -51,6 +52,7 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
   const suspects = new Map<string, Suspicion>();
   /** Falls that nobody may mend, each told once. */
   const told = new Set<string>();
+  const askedNeeds = new Map<string, number>();
   const busy = new Map<string, Promise<void>>();
   let working: Promise<void> | undefined;
   let stopping = false;
@@ -145,7 +147,10 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
   const lost = (record: ServiceRecord, declared: Declared | undefined, why: Suspicion, facts: Record<string, unknown>): void => {
     const { id } = record;
     state.service_states[id] = 'down';
-    if (declared?.service.restart) return fell(id, why, facts);
+    if (declared?.service.restart) {
+      fell(id, why, facts);
+      return;
+    }
     const key = `${id} ${record.startedAt} ${why}`;
     if (told.has(key)) return;
     told.add(key);
@@ -183,6 +188,7 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
       return lost(record, declared, 'crashed', {});
     }
     const { graph, service } = declared;
+    if (missesNeed(id, service.dependsOn, fallen)) return;
     const running = await runningOf(runtime(), service, record);
     // Somebody was quicker.
     if (running && fallen.reason !== 'unhealthy') return up(id, fallen, record.process?.pid ?? null, record.restarts, false);
@@ -193,6 +199,18 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
     });
     if (isUp(outcome)) return up(id, fallen, outcome.pid, restarts, true);
     fell(id, 'restart_failed', { result: outcome.result, message: outcome.detail });
+  };
+
+  /** Often one falls because another did, of which nobody has heard yet: that one is looked at first, once for each fall. */
+  const missesNeed = (id: string, needs: readonly string[], { since }: Fallen): boolean => {
+    if (askedNeeds.get(id) === since) return false;
+    askedNeeds.set(id, since);
+    const gone = needs.filter((need) => {
+      const { wanted, process } = readServiceRecord(stateRoot(), need) ?? {};
+      return wanted && process && !isAlive(process);
+    });
+    for (const need of gone) suspects.set(need, 'crashed');
+    return gone.length > 0;
   };
 
   const up = (id: string, { since }: Fallen, pid: number | null, restarts: number, ours: boolean): void => {
@@ -208,6 +226,7 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
   const forget = (id: string): void => {
     delete state.fallen[id];
     delete state.falls[id];
+    askedNeeds.delete(id);
   };
 
   wake();
@@ -240,7 +259,7 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
       }
       const gaveUp = state.falls[id]?.givenUp;
       forget(id);
-      if (byHand && gaveUp) book.emit('service.recovered', subject(id), { by: 'hand' });
+      if (byHand && gaveUp) book.emit('service.resumed', subject(id), { by: 'hand' });
       book.changed();
     },
     causeChanged() {

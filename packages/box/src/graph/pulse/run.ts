@@ -30,7 +30,12 @@ export async function runPulse({ config, interval, say, until }: PulseOptions): 
     throw new BoxError('already_running', `Pulse runs already for ${realpathSync(stateRoot)}${other ? ` (pid ${other.pid})` : ''}.`);
   }
   try {
-    const supervisor = await startSupervisor({ config, load: loadGraph, intervalMs: interval === undefined ? pulseInterval : interval * 1000, say });
+    const supervisor = await startSupervisor({
+      config,
+      load: loadGraph,
+      intervalMs: interval === undefined ? pulseInterval : interval * 1000,
+      say,
+    });
     await until;
     await supervisor.stop();
   } finally {

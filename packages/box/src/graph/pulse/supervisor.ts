@@ -176,7 +176,14 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
   /** Only this one, so that three bad answers do not take three whole looks. */
   const again = async (id: string, graph: Sight['services'][number]['graph']): Promise<void> => {
     if (!strikes.has(id)) return;
-    const only = { ...graph, services: graph.services.filter((service) => service.id === id), checks: [], envFiles: [], artifacts: [], skills: [] };
+    const only = {
+      ...graph,
+      services: graph.services.filter((service) => service.id === id),
+      checks: [],
+      envFiles: [],
+      artifacts: [],
+      skills: [],
+    };
     try {
       const [seen] = (await lookAt(runtime(), [only])).services;
       if (seen?.status.wanted && seen.status.state === 'down' && seen.status.healthy === false)
@@ -235,9 +242,19 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
   records.on('error', (error) => say(`records are read at whole looks only: ${error.message}`));
 
   const self = identify(process.pid);
-  Object.assign(state, { pid: process.pid, start_time: self?.startTime ?? null, interval: intervalMs / 1000, auto_restart: true, stopped: false });
+  Object.assign(state, {
+    pid: process.pid,
+    start_time: self?.startTime ?? null,
+    interval: intervalMs / 1000,
+    auto_restart: true,
+    stopped: false,
+  });
   book.flush();
-  book.emit('pulse.started', 'pulse', { pid: process.pid, interval: intervalMs / 1000, watching: readRecords().filter(({ wanted }) => wanted).length });
+  book.emit('pulse.started', 'pulse', {
+    pid: process.pid,
+    interval: intervalMs / 1000,
+    watching: readRecords().filter(({ wanted }) => wanted).length,
+  });
   await lookOnce();
   lookOn();
 

@@ -1,0 +1,365 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Activity } from '@skillbox/protocol';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  check,
+  freePort,
+  type GraphGround,
+  graph,
+  hostPlace,
+  httpHealth,
+  service as makeService,
+  newGround,
+  type ServiceDraft,
+} from '../../../../../tests/support/graph.ts';
+import { identify, isAlive } from '../../process/identity.ts';
+import type { Graph, Service } from '../graph.ts';
+import { exclusively } from '../runtime.ts';
+import { recentActivity } from '../runtime-log.ts';
+import { startService, stopService } from '../services/control.ts';
+import { readServiceRecord, writeServiceRecord } from '../services/records.ts';
+import { type Patience, usualPatience } from './backoff.ts';
+import { readPulseState } from './state.ts';
+import { type Supervisor, type SupervisorParts, startSupervisor } from './supervisor.ts';
+
+let ground: GraphGround;
+let declared: Graph;
+let supervisor: Supervisor | undefined;
+let said: string[];
+
+beforeEach(() => {
+  ground = newGround();
+  mkdirSync(ground.stateRoot, { recursive: true });
+  declared = graph();
+  said = [];
+});
+afterEach(async () => {
+  await supervisor?.stop();
+  supervisor = undefined;
+  for (const one of declared.services) await stopService(ground.runtime, one, { wanted: false });
+  ground.remove();
+});
+
+const quick: Patience = { ...usualPatience, firstMs: 40, mostMs: 1000, limit: 5, windowMs: 60_000, steadyMs: 400, slowMs: 60_000 };
+const selection = { client: undefined, profiles: [] };
+
+function declare(...drafts: ServiceDraft[]): void {
+  declared = graph({ ...declared, services: drafts.map((draft) => makeService(ground.folder, draft)) });
+}
+const named = (id: string): Service => {
+  const found = declared.services.find((one) => one.id === id);
+  if (!found) throw new Error(`no service ${id}`);
+  return found;
+};
+const up = (id: string) =>
+  exclusively(ground.runtime, 'up', () =>
+    startService(ground.runtime, declared, named(id), { mode: 'reuse', selection, restarts: 0, waitMs: undefined }),
+  );
+const record = (id: string) => readServiceRecord(ground.stateRoot, id);
+const pidOf = (id: string): number => {
+  const pid = record(id)?.process?.pid;
+  if (pid === undefined) throw new Error(`${id} has no process`);
+  return pid;
+};
+const alive = (id: string): boolean => {
+  const process = record(id)?.process;
+  return process !== undefined && isAlive(process);
+};
+const history = (...types: string[]): Activity[] =>
+  recentActivity(ground.stateRoot, 1000).filter(({ type }) => types.length === 0 || types.includes(type));
+const typesOf = (subject: string): string[] =>
+  history()
+    .filter((one) => one.subject === subject)
+    .map(({ type }) => type);
+
+async function watchOver(more: Partial<SupervisorParts> = {}): Promise<Supervisor> {
+  supervisor = await startSupervisor({
+    config: () => ground.runtime.config,
+    load: () => declared,
+    intervalMs: 60_000,
+    patience: quick,
+    random: () => 0.5,
+    say: (text) => void said.push(text),
+    ...more,
+  });
+  return supervisor;
+}
+
+describe('pulse', () => {
+  it('starts a service that was killed within a second, and tells the truth about it', async () => {
+    declare({ id: 'web', command: 'exec sleep 1000' }, { id: 'other', command: 'exec sleep 1000', dependsOn: ['web'] });
+    await up('web');
+    await up('other');
+    await watchOver();
+    const [before, other] = [pidOf('web'), pidOf('other')];
+    const killedAt = performance.now();
+    process.kill(before, 'SIGKILL');
+    await vi.waitFor(() => expect(record('web')?.process?.pid ?? before).not.toBe(before), { timeout: 5000, interval: 5 });
+    const tookMs = performance.now() - killedAt;
+    expect(tookMs).toBeLessThan(1000);
+    await vi.waitFor(() =>
+      expect(typesOf('service:web')).toEqual(['service.started', 'service.crashed', 'service.started', 'service.restarted']),
+    );
+    expect(history('service.crashed')[0]?.data).toMatchObject({ pid: before, fall: 1, retry_in_ms: 0 });
+    expect(history('service.restarted')[0]?.data).toMatchObject({ pid: pidOf('web'), restarts: 1 });
+    expect(record('web')).toMatchObject({ wanted: true, restarts: 1 });
+    // Who needs it goes on as it was.
+    expect(pidOf('other')).toBe(other);
+    await vi.waitFor(() => expect(readPulseState(ground.stateRoot)).toMatchObject({ heals: 1, service_states: { web: 'running' } }));
+  });
+
+  it('starts one that lives but is not well', async () => {
+    const port = await freePort();
+    const flag = join(ground.folder, 'sick');
+    const program = `const fs = require("fs"); require("http").createServer((q, s) => { s.statusCode = fs.existsSync("${flag}") ? 500 : 200; s.end(); }).listen(${port}, "127.0.0.1")`;
+    const script = join(ground.folder, 'server.js');
+    writeFileSync(script, program);
+    declare({ id: 'web', command: `exec ${process.execPath} ${script}`, healthcheck: httpHealth(port), startMs: 3000 });
+    await up('web');
+    await watchOver({ intervalMs: 300 });
+    const before = pidOf('web');
+    await sleep(3100);
+    writeFileSync(flag, '');
+    await vi.waitFor(() => expect(typesOf('service:web')).toContain('service.unhealthy'), { timeout: 10_000 });
+    rmSync(flag);
+    await vi.waitFor(() => expect(typesOf('service:web')).toContain('service.restarted'), { timeout: 10_000 });
+    expect(pidOf('web')).not.toBe(before);
+    expect(history('service.unhealthy')[0]?.data).toMatchObject({ pid: before, detail: expect.stringContaining('500') });
+  }, 30_000);
+
+  it('does not fall over one bad answer', async () => {
+    const port = await freePort();
+    const script = join(ground.folder, 'server.js');
+    const flag = join(ground.folder, 'sick');
+    writeFileSync(
+      script,
+      `const fs = require("fs"); require("http").createServer((q, s) => { s.statusCode = fs.existsSync("${flag}") ? 500 : 200; s.end(); }).listen(${port}, "127.0.0.1")`,
+    );
+    declare({ id: 'web', command: `exec ${process.execPath} ${script}`, healthcheck: httpHealth(port), startMs: 1000 });
+    await up('web');
+    const pulse = await watchOver();
+    const before = pidOf('web');
+    await sleep(1000);
+    writeFileSync(flag, '');
+    await pulse.look();
+    rmSync(flag);
+    await sleep(1500);
+    await pulse.look();
+    expect(typesOf('service:web')).toEqual(['service.started']);
+    expect(pidOf('web')).toBe(before);
+  });
+
+  it('waits longer and longer for one that falls again and again, gives it up, says so, and takes it up again by hand', async () => {
+    const flag = join(ground.folder, 'broken');
+    declare({ id: 'web', command: `test ! -e ${flag} && exec sleep 1000` });
+    await up('web');
+    await watchOver();
+    writeFileSync(flag, '');
+    process.kill(pidOf('web'), 'SIGKILL');
+    await vi.waitFor(() => expect(typesOf('service:web')).toContain('service.given_up'), { timeout: 15_000 });
+    const falls = history('service.crashed', 'service.restart_failed');
+    expect(falls.map(({ data }) => data.retry_in_ms)).toEqual([0, 40, 80, 160, 60_000]);
+    expect(falls.map(({ data }) => data.fall)).toEqual([1, 2, 3, 4, 5]);
+    expect(history('service.given_up')[0]?.data).toMatchObject({
+      falls: 5,
+      fix: expect.stringContaining('skillbox restart --service web'),
+    });
+    await vi.waitFor(() => expect(readPulseState(ground.stateRoot)).toMatchObject({ given_up: ['web'], service_states: { web: 'down' } }));
+    expect(Object.keys(readPulseState(ground.stateRoot).next_attempts)).toEqual(['web']);
+    rmSync(flag);
+    await up('web');
+    await vi.waitFor(() => expect(typesOf('service:web')).toContain('service.resumed'));
+    await vi.waitFor(() => expect(readPulseState(ground.stateRoot)).toMatchObject({ given_up: [], next_attempts: {} }));
+    process.kill(pidOf('web'), 'SIGKILL');
+    await vi.waitFor(() => expect(typesOf('service:web').at(-1)).toBe('service.restarted'), { timeout: 5000 });
+    expect(history('service.crashed').at(-1)?.data).toMatchObject({ fall: 1, retry_in_ms: 0 });
+  }, 30_000);
+
+  it('tries one that was given up again when its declaration changed, and now and then anyway', async () => {
+    declare({ id: 'a', command: 'exec sleep 1000' }, { id: 'b', command: 'exec sleep 1000' });
+    await up('a');
+    await up('b');
+    const flag = join(ground.folder, 'broken');
+    writeFileSync(flag, '');
+    const broken = `test ! -e ${flag} && exec sleep 1000`;
+    declare({ id: 'a', command: broken }, { id: 'b', command: broken });
+    const pulse = await watchOver({ patience: { ...quick, limit: 2, slowMs: 1500 } });
+    process.kill(pidOf('a'), 'SIGKILL');
+    process.kill(pidOf('b'), 'SIGKILL');
+    await vi.waitFor(() => expect(history('service.given_up')).toHaveLength(2), { timeout: 10_000 });
+    declare({ id: 'a', command: 'exec sleep 2000' }, { id: 'b', command: broken });
+    await pulse.look();
+    await vi.waitFor(() => expect(typesOf('service:a').at(-1)).toBe('service.restarted'), { timeout: 1000 });
+    expect(alive('b')).toBe(false);
+    rmSync(flag);
+    await vi.waitFor(() => expect(typesOf('service:b').at(-1)).toBe('service.restarted'), { timeout: 5000 });
+    expect(readPulseState(ground.stateRoot).given_up).toContain('b');
+    await sleep(500);
+    await pulse.look();
+    expect(typesOf('service:b').at(-1)).toBe('service.recovered');
+    expect(readPulseState(ground.stateRoot).given_up).toEqual([]);
+  }, 30_000);
+
+  it('starts neither what down stopped nor what is declared not to be, and says the latter once', async () => {
+    declare({ id: 'stopped', command: 'exec sleep 1000' }, { id: 'once', command: 'exec sleep 1000', restart: false });
+    await up('stopped');
+    await up('once');
+    const pulse = await watchOver();
+    await exclusively(ground.runtime, 'down', () => stopService(ground.runtime, named('stopped'), { wanted: false }));
+    process.kill(pidOf('once'), 'SIGKILL');
+    await vi.waitFor(() => expect(typesOf('service:once')).toContain('service.crashed'));
+    await pulse.look();
+    await pulse.look();
+    await sleep(300);
+    expect(typesOf('service:stopped')).toEqual(['service.started', 'service.stopped']);
+    expect(history('service.crashed').map(({ subject, data }) => [subject, data.restart])).toEqual([['service:once', false]]);
+    expect(alive('once')).toBe(false);
+    expect(alive('stopped')).toBe(false);
+  });
+
+  it('takes a restart by hand for no crash', async () => {
+    declare({ id: 'web', command: 'exec sleep 1000' });
+    await up('web');
+    await watchOver();
+    await exclusively(ground.runtime, 'restart', async () => {
+      await stopService(ground.runtime, named('web'), { wanted: true });
+      await sleep(300);
+      await startService(ground.runtime, declared, named('web'), { mode: 'reuse', selection, restarts: 0, waitMs: undefined });
+    });
+    await sleep(300);
+    expect(typesOf('service:web')).toEqual(['service.started', 'service.stopped', 'service.started']);
+    expect(alive('web')).toBe(true);
+    process.kill(pidOf('web'), 'SIGKILL');
+    await vi.waitFor(() => expect(typesOf('service:web').at(-1)).toBe('service.restarted'), { timeout: 5000 });
+  });
+
+  it('watches what is started after it, and starts what two need in their order', async () => {
+    const port = await freePort();
+    declare(
+      {
+        id: 'db',
+        command: `sleep 0.5; exec ${process.execPath} -e 'require("net").createServer().listen(${port}, "127.0.0.1")'`,
+        healthcheck: { type: 'port', port, host: '127.0.0.1', intervalMs: 50, timeoutMs: 500 },
+      },
+      {
+        id: 'web',
+        command: `${process.execPath} -e 'require("net").connect(${port}, "127.0.0.1").on("error", () => process.exit(1)).on("connect", () => process.exit(0))' && exec sleep 1000`,
+        dependsOn: ['db'],
+      },
+    );
+    await watchOver();
+    await up('db');
+    await up('web');
+    await sleep(100);
+    for (const id of ['web', 'db']) process.kill(pidOf(id), 'SIGKILL');
+    await vi.waitFor(() => expect(history('service.restarted').map(({ subject }) => subject)).toEqual(['service:db', 'service:web']), {
+      timeout: 10_000,
+    });
+    expect(history('service.restart_failed')).toEqual([]);
+  }, 20_000);
+
+  it('neither adopts nor kills whoever has the pid now', async () => {
+    declare({ id: 'web', command: 'exec sleep 1000' });
+    await up('web');
+    await exclusively(ground.runtime, 'down', () => stopService(ground.runtime, named('web'), { wanted: false }));
+    const stranger = spawn('sleep', ['1000'], { stdio: 'ignore', detached: true });
+    const identity = identify(stranger.pid ?? 0);
+    const old = record('web');
+    if (!identity || !old) throw new Error('nothing to pretend with');
+    writeServiceRecord(ground.stateRoot, {
+      ...old,
+      wanted: true,
+      process: { pid: identity.pid, startTime: String(Number(identity.startTime) - 500) },
+    });
+    try {
+      await watchOver();
+      await vi.waitFor(() => expect(typesOf('service:web').at(-1)).toBe('service.restarted'), { timeout: 5000 });
+      expect(isAlive(identity)).toBe(true);
+      expect(pidOf('web')).not.toBe(identity.pid);
+    } finally {
+      stranger.kill('SIGKILL');
+    }
+  });
+
+  it('tells of checks and of the configuration when they change, and at the first look of nothing', async () => {
+    const file = join(ground.folder, 'wanted');
+    declare({ id: 'web', command: 'exec sleep 1000' });
+    declared = graph({ ...declared, checks: [check('file', { type: 'path_exists', place: hostPlace(file) })] });
+    await up('web');
+    const pulse = await watchOver();
+    expect(history('check.failed', 'check.recovered', 'config.changed', 'service.stale')).toEqual([]);
+    expect(readPulseState(ground.stateRoot)).toMatchObject({
+      check_states: { file: 'fail' },
+      config_hash: '0123456789abcdef',
+      cycle_count: 1,
+    });
+    writeFileSync(file, '');
+    await pulse.look();
+    await pulse.look();
+    rmSync(file);
+    await pulse.look();
+    expect(typesOf('check:file')).toEqual(['check.recovered', 'check.failed']);
+    const before = pidOf('web');
+    declare({ id: 'web', command: 'exec sleep 2000' });
+    declared = graph({ ...declared, configHash: 'fedcba9876543210' });
+    await pulse.look();
+    await pulse.look();
+    expect(history('config.changed').map(({ data }) => data)).toEqual([{ was: '0123456789abcdef', is: 'fedcba9876543210' }]);
+    expect(history('service.stale').map(({ subject }) => subject)).toEqual(['service:web']);
+    // Only a person knows whether now is the time.
+    expect(pidOf('web')).toBe(before);
+  });
+
+  it('goes on with the graph it had while a file is broken', async () => {
+    declare({ id: 'web', command: 'exec sleep 1000' });
+    await up('web');
+    let broken = false;
+    const pulse = await watchOver({
+      load: () => {
+        if (broken) throw new Error('skillbox.yaml:3: not YAML');
+        return declared;
+      },
+    });
+    broken = true;
+    await pulse.look();
+    await pulse.look();
+    process.kill(pidOf('web'), 'SIGKILL');
+    await vi.waitFor(() => expect(typesOf('service:web').at(-1)).toBe('service.restarted'), { timeout: 5000 });
+    broken = false;
+    await pulse.look();
+    expect(typesOf('box')).toEqual(['config.invalid', 'config.valid']);
+  });
+
+  it('survives a storm: whatever is killed, and however often, is up in the end, and the history counts right', async () => {
+    declare(...['a', 'b', 'c'].map((id) => ({ id, command: 'exec sleep 1000' })));
+    for (const id of ['a', 'b', 'c']) await up(id);
+    await watchOver({ patience: { ...quick, limit: 1000, mostMs: 200 } });
+    let kills = 0;
+    for (const until = performance.now() + 4000; performance.now() < until; ) {
+      for (const id of ['a', 'b', 'c']) {
+        const victim = record(id)?.process;
+        if (victim && isAlive(victim) && Math.random() < 0.4) {
+          process.kill(victim.pid, 'SIGKILL');
+          kills++;
+        }
+      }
+      await sleep(50);
+    }
+    await vi.waitFor(() => expect(['a', 'b', 'c'].map(alive)).toEqual([true, true, true]), { timeout: 10_000 });
+    await vi.waitFor(() => expect(Object.keys(readPulseState(ground.stateRoot).fallen)).toEqual([]), { timeout: 10_000 });
+    expect(kills).toBeGreaterThan(10);
+    for (const id of ['a', 'b', 'c']) {
+      const types = typesOf(`service:${id}`);
+      // Each that was killed before it counted as started is a failed start.
+      const falls = types.filter((type) => type === 'service.crashed' || type === 'service.restart_failed').length;
+      expect(types.at(-1)).toBe('service.restarted');
+      expect(types.filter((type) => type === 'service.crashed')).toHaveLength(types.filter((type) => type === 'service.restarted').length);
+      expect(falls).toBeGreaterThan(0);
+    }
+    const falls = history('service.crashed', 'service.restart_failed').length;
+    expect(falls).toBe(kills);
+  }, 40_000);
+});
