@@ -1,6 +1,6 @@
 /** Pictures of the dashboard for README and docs, of a box with real work in it: make screenshots */
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -13,6 +13,27 @@ const root = resolve(import.meta.dirname, '..');
 const folder = resolve(process.argv[2] ?? join(root, 'docs/screenshots'));
 mkdirSync(folder, { recursive: true });
 const stateRoot = mkdtempSync(join(tmpdir(), 'skillbox-pictures-'));
+writeFileSync(
+  join(stateRoot, 'skillbox.yaml'),
+  `version: 1
+name: pictures
+graph:
+  repos:
+    - {id: app, path: app, source: {kind: directory}, sync: {mode: ensure-directory}}
+  env_files:
+    - {id: app-env, path: app/.env, repo: app, source: {kind: file, path: secrets/app.env}}
+  tasks:
+    - {id: install, repo: app, command: touch installed, success: {type: path_exists, path: app/installed}}
+    - {id: migrate, repo: app, command: touch migrated, depends_on: [install], success: {type: path_exists, path: app/migrated}}
+  services:
+    - {id: db, command: exec sleep 900}
+    - {id: auth, command: exec sleep 900, depends_on: [db]}
+    - {id: web, repo: app, command: exec sleep 900, depends_on: [auth, db], bootstrap_tasks: [migrate]}
+    - {id: worker, repo: app, command: exec sleep 900, depends_on: [db], bootstrap_tasks: [install]}
+  checks:
+    - {id: installed, path: app/installed}
+`,
+);
 const config = loadConfig({
   cwd: stateRoot,
   env: { SKILLBOX_API_PORT: '0', SKILLBOX_LOG_LEVEL: 'error', SKILLBOX_STATE_ROOT: stateRoot },
@@ -51,6 +72,8 @@ for (let turn = 0; turn < 40; turn += 1) {
     await call('/v1/executions', { skill: 'text-summary', input: { text: 'A box that agents live in. It is quick. It is safe.' } });
   if (turn % 13 === 0) await call('/v1/executions', { skill: 'data-analysis', input: { data: ['no number'] } });
 }
+await call('/v1/runtime/up', {});
+await call('/v1/runtime/down', { service: 'worker' });
 const sandbox = await call<{ id: string }>('/v1/sandboxes', { template: 'base', labels: { for: 'pictures' } });
 
 const browser = await chromium.launch({
@@ -62,6 +85,9 @@ const pictures: [name: string, path: string, theme: 'dark' | 'light', width: num
   ['overview', '/?window=15m', 'dark', 1280],
   ['overview-light', '/?window=15m', 'light', 1280],
   ['overview-phone', '/?window=15m', 'dark', 360],
+  ['box', '/box', 'dark', 1280],
+  ['box-service', '/box?item=services%2Fweb', 'light', 1280],
+  ['box-phone', '/box?view=list', 'dark', 360],
   ['executions', '/executions', 'dark', 1280],
   ['execution', `/executions/${last}`, 'dark', 1280],
   ['execution-output', `/executions/${last}?tab=output`, 'light', 1280],
@@ -87,5 +113,6 @@ for (const [name, path, theme, width] of pictures) {
 await browser.close();
 const { items } = await call<{ items: { id: string }[] }>('/v1/sandboxes');
 for (const { id } of items) await fetch(`${url}/v1/sandboxes/${id}`, { method: 'DELETE', headers: { Authorization: `Bearer ${key}` } });
+await call('/v1/runtime/down', {});
 await stop();
 rmSync(stateRoot, { recursive: true, force: true });

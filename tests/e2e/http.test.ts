@@ -12,11 +12,12 @@ import { commands } from '../../packages/box/src/commands/registry.ts';
 import { loadConfig } from '../../packages/box/src/config.ts';
 import { startServer } from '../../packages/box/src/server/serve.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
+import { graphEnv } from '../support/graph.ts';
 import { parseAnswer, rawExchange, shellSkill, until, zipOf } from './wire.ts';
 
 let box: TestBox;
 beforeAll(async () => {
-  box = await startTestBox({ SKILLBOX_MAX_SKILL_SIZE: '1Mi', SKILLBOX_MAX_REQUEST_SIZE: '256Ki' });
+  box = await startTestBox({ ...graphEnv(), SKILLBOX_MAX_SKILL_SIZE: '1Mi', SKILLBOX_MAX_REQUEST_SIZE: '256Ki' });
   await box.push(shellSkill());
 });
 afterAll(() => box.stop());
@@ -318,6 +319,24 @@ describe('audit', () => {
     await change('/v1/host/canary', 'POST', 'req-canary', {});
     await change('/v1/host/reap', 'POST', 'req-reap', { dry_run: true });
 
+    const changes: Record<string, [path: string, body: Record<string, unknown>]> = {
+      sync: ['sync', { dry_run: true }],
+      bootstrap: ['bootstrap', { dry_run: true }],
+      up: ['up', { dry_run: true }],
+      restart: ['restart', { dry_run: true }],
+      context: ['context', { dry_run: true }],
+      focus: ['focus', { client_id: 'acme' }],
+      down: ['down', { service: 'web' }],
+      'pulse.start': ['pulse/start', { interval: 60 }],
+      'pulse.stop': ['pulse/stop', {}],
+    };
+    for (const [name, [path, given]] of Object.entries(changes)) await change(`/v1/runtime/${path}`, 'POST', `req-${name}`, given);
+    const began = await change('/v1/runtime/sessions', 'POST', 'req-session.start', { client_id: 'acme' });
+    const session = String((began.body as { session_id?: string }).session_id);
+    const steps = { event: { message: 'noted' }, heartbeat: {}, end: {}, resume: {} };
+    for (const [verb, given] of Object.entries(steps))
+      await change(`/v1/runtime/sessions/${session}/${verb === 'event' ? 'events' : verb}`, 'POST', `req-session.${verb}`, given);
+
     const { body } = await box.json<{ items: BoxEvent[] }>('/v1/events?type=audit.&limit=100');
     const byRequest = (id: string) => body.items.filter(({ data }) => data.request_id === id);
     const admin = (await box.json<{ items: { id: string; name: string }[] }>('/v1/keys?limit=500')).body.items.find(
@@ -350,6 +369,9 @@ describe('audit', () => {
         { tenant: 'acme', actor: { kind: 'agt' }, subject: { type: 'skill' }, data: { input: { name: 'doomed', version: '1.0.0' } } },
       ],
     };
+    for (const [name, [, given]] of Object.entries(changes)) expected[name] = [`req-${name}`, { data: { input: given } }];
+    for (const verb of ['start', ...Object.keys(steps)])
+      expected[`session.${verb}`] = [`req-session.${verb}`, { subject: { type: 'session' }, actor: { kind: 'adm', id: admin?.id } }];
     expect(Object.keys(expected).sort()).toEqual(
       commands
         .filter(({ audited }) => audited)

@@ -254,6 +254,43 @@ describe('tools of the box itself', () => {
     await expect(reader.callTool({ name: 'skillbox_key_list' })).rejects.toMatchObject({ code: -32602 });
   });
 
+  it('has those of the environment, with the parameters they are known by, for keys that may', async () => {
+    const known: Record<string, string> = {
+      status: 'client profile',
+      doctor: 'client profile',
+      render: 'client profile why',
+      logs: 'client profile service lines',
+      sync: 'client profile dry_run',
+      context: 'client profile dry_run',
+      bootstrap: 'client profile task dry_run',
+      up: 'client profile service mode dry_run wait_seconds',
+      restart: 'client profile service mode dry_run wait_seconds',
+      down: 'client profile service dry_run wait_seconds',
+      focus: 'client_id profile service mode resume wait_seconds',
+      pulse: '',
+      session_start: 'client_id label goal',
+      session_event: 'id type message detail',
+      session_end: 'id state summary',
+      session_resume: 'id',
+      session_status: 'client_id state limit',
+    };
+    const operator = await client('modern', await box.newKey('ops', ['graph:read', 'graph:use']));
+    const { tools } = await operator.listTools();
+    for (const [name, parameters] of Object.entries(known)) {
+      const tool = tools.find((each) => each.name === `skillbox_${name}`);
+      expect(Object.keys(tool?.inputSchema.properties ?? {}).join(' '), name).toBe(parameters);
+    }
+    const logs = tools.find(({ name }) => name === 'skillbox_logs')?.inputSchema.properties as Record<string, { default?: number }>;
+    expect(logs.lines?.default).toBe(40);
+    const reader = await client('modern', await box.newKey('ops', ['graph:read']));
+    const few = (await reader.listTools()).tools.map(({ name }) => name);
+    expect(few).toContain('skillbox_status');
+    for (const name of ['up', 'down', 'sync', 'focus', 'session_start']) expect(few).not.toContain(`skillbox_${name}`);
+    await expect(reader.callTool({ name: 'skillbox_down' })).rejects.toMatchObject({ code: -32602 });
+    expect((await (await client('modern')).listTools()).tools.map(({ name }) => name)).not.toContain('skillbox_status');
+    expect((await call(reader, 'skillbox_render', {})).structuredContent).toMatchObject({ profiles: ['core'] });
+  });
+
   it('marks what reads and what destroys', async () => {
     const { tools } = await (await client('modern', box.key)).listTools();
     const hints = (name: string) => tools.find((tool) => tool.name === name)?.annotations;

@@ -5,6 +5,7 @@ import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commands } from '../../packages/box/src/commands/registry.ts';
 import { type RequestOptions, startTestBox, type TestBox } from '../support/box.ts';
+import { graphEnv } from '../support/graph.ts';
 import { echoSkill, shellSkill } from './wire.ts';
 
 type Json = Record<string, unknown>;
@@ -25,11 +26,14 @@ let document: Document;
 const ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true, formats: { base64: true } }));
 
 beforeAll(async () => {
-  box = await startTestBox({ SKILLBOX_PIP_INDEX: 'http://index.invalid/simple/' });
+  box = await startTestBox({ ...graphEnv(), SKILLBOX_PIP_INDEX: 'http://index.invalid/simple/' });
   document = (await box.json<Document>('/openapi.json', { key: null })).body;
   ajv.addSchema({ ...document, $id: 'box:openapi' });
 });
-afterAll(() => box.stop());
+afterAll(async () => {
+  await box.json('/v1/runtime/down', { body: {} });
+  await box.stop();
+});
 
 const operations = () =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -254,6 +258,34 @@ describe('answers fit what the document says', () => {
     await expectFit('webhook.test', '/v1/webhooks/near/test', { body: {}, status: 200 });
     await expectFit('box.health', '/health', { status: 200 });
     await expectFit('box.ready', '/ready', { status: 200 });
+
+    const runtime = '/v1/runtime';
+    await expectFit('box.describe', '/v1/sandbox', { status: 200 });
+    await expectFit('render', `${runtime}/graph?client=acme&why=true`, { status: 200 });
+    await expectFit('render', `${runtime}/graph?client=nobody`, { status: 404 });
+    await expectFit('status', `${runtime}?client=acme`, { status: 200 });
+    await expectFit('sync', `${runtime}/sync`, { body: { client: 'acme' }, status: 200 });
+    await expectFit('bootstrap', `${runtime}/bootstrap`, { body: { task: 'make' }, status: 200 });
+    await expectFit('up', `${runtime}/up`, { body: { service: 'web' }, status: 200 });
+    await expectFit('status', runtime, { status: 200 });
+    await expectFit('logs', `${runtime}/logs?service=web&lines=5`, { status: 200 });
+    await expectFit('restart', `${runtime}/restart`, { body: { service: 'web', dry_run: true }, status: 200 });
+    await expectFit('focus', `${runtime}/focus`, { body: { client_id: 'acme' }, status: 200 });
+    await expectFit('context', `${runtime}/context`, { body: { client: 'acme', dry_run: true }, status: 200 });
+    await expectFit('doctor', `${runtime}/doctor`, { status: 200 });
+    await expectFit('pulse.start', `${runtime}/pulse/start`, { body: {}, status: 200 });
+    await expectFit('pulse', `${runtime}/pulse`, { status: 200 });
+    await expectFit('pulse.stop', `${runtime}/pulse/stop`, { body: {}, status: 200 });
+    await expectFit('down', `${runtime}/down`, { body: { service: 'web' }, status: 200 });
+    const session = await expectFit('session.start', `${runtime}/sessions`, { body: { client_id: 'acme', label: 'a' }, status: 200 });
+    const own = `${runtime}/sessions/${session.session_id}`;
+    await expectFit('session.event', `${own}/events`, { body: { message: 'noted', detail: { a: [1] } }, status: 200 });
+    await expectFit('session.heartbeat', `${own}/heartbeat`, { body: {}, status: 200 });
+    await expectFit('session.end', `${own}/end`, { body: { summary: 'done' }, status: 200 });
+    await expectFit('session.event', `${own}/events`, { body: { message: 'late' }, status: 409 });
+    await expectFit('session.resume', `${own}/resume`, { body: {}, status: 200 });
+    await expectFit('session.show', own, { status: 200 });
+    await expectFit('session.status', `${runtime}/sessions?client_id=acme`, { status: 200 });
 
     await expectFit('skill.show', '/v1/skills/absent/latest', { status: 404 });
     await expectFit('execution.create', '/v1/executions', { body: { skill: 'echo', input: 1 }, status: 422 });

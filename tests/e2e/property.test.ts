@@ -11,6 +11,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Command } from '../../packages/box/src/commands/command.ts';
 import { commands } from '../../packages/box/src/commands/registry.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
+import { graphEnv } from '../support/graph.ts';
 import { echoSkill, parseAnswer, rawExchange, zipOf } from './wire.ts';
 
 const seed = Number(process.env.SKILLBOX_TEST_SEED ?? Date.now() % 2 ** 31);
@@ -27,10 +28,14 @@ let spareId: string;
 let terminal: string;
 let snapshotId: string;
 let expiredKey: string;
+/** One that goes on, and one that has ended. */
+let session: string;
+let endedSession: string;
 
 beforeAll(async () => {
   console.log(`property tests with SKILLBOX_TEST_SEED=${seed}`);
   box = await startTestBox({
+    ...graphEnv(),
     SKILLBOX_MAX_REQUEST_SIZE: '64Ki',
     SKILLBOX_MAX_SKILL_SIZE: '64Ki',
     SKILLBOX_MAX_TIMEOUT: '2s',
@@ -47,6 +52,9 @@ beforeAll(async () => {
   spareId = (await box.json<{ id: string }>('/v1/sandboxes', { body: { template: 'base' } })).body.id;
   snapshotId = (await box.json<{ id: string }>(`/v1/sandboxes/${spareId}/snapshots`, { body: {} })).body.id;
   await box.request(`/v1/sandboxes/${sandboxId}/files?path=a.txt`, { method: 'PUT', body: 'x' });
+  const begin = async () =>
+    (await box.json<{ session_id: string }>('/v1/runtime/sessions', { body: { client_id: 'acme' } })).body.session_id;
+  [session, endedSession] = [await begin(), await begin()];
   // Program 1 has ended.
   await box.json(`/v1/sandboxes/${sandboxId}/programs`, { body: { cmd: 'echo 1' } });
 });
@@ -55,6 +63,8 @@ beforeEach(async () => {
   await box.json(`/v1/sandboxes/${spareId}/recreate`, { body: {} });
   await box.json(`/v1/sandboxes/${spareId}/resume`, { body: {} });
   await box.json(`/v1/sandboxes/${spareId}/ttl`, { body: { ttl: '10m' } });
+  await box.json(`/v1/runtime/sessions/${session}/resume`, { body: {} });
+  await box.json(`/v1/runtime/sessions/${endedSession}/end`, { body: {} });
   const { body } = await box.json<{ id: number }>(`/v1/sandboxes/${sandboxId}/programs`, {
     body: { cmd: 'stty raw -echo; exec sleep 600', pty: {}, wait: false },
   });
@@ -63,6 +73,8 @@ beforeEach(async () => {
 afterAll(async () => {
   agent.destroy();
   await box.request(`/v1/sandboxes/${sandboxId}`, { method: 'DELETE' });
+  // A good request may have started the service and pulse.
+  await box.json('/v1/runtime/down', { body: {} });
   await box.stop();
 });
 
@@ -208,6 +220,8 @@ const goodParams = (command: Command): Record<string, fc.Arbitrary<string>> => {
 const lifecycle = /^sandbox\.(get|destroy|recreate|ttl|pause|resume|snapshot|restore|fork|events)$/;
 
 function goodId({ name }: Command): fc.Arbitrary<string> {
+  if (name === 'session.resume') return fc.constant(0).map(() => endedSession);
+  if (name.startsWith('session')) return fc.constant(0).map(() => session);
   if (name.startsWith('key')) return fc.constantFrom('key_0123456789abcdef', 'key_x');
   if (name.startsWith('snapshot')) return fc.constantFrom(`s${'0'.repeat(19)}`, 's');
   if (lifecycle.test(name)) return fc.constant(0).map(() => spareId);
@@ -215,7 +229,17 @@ function goodId({ name }: Command): fc.Arbitrary<string> {
   return fc.constant(0).map(() => executionId);
 }
 
+const someClient = fc.constantFrom('acme', 'acme', 'nobody', 'A b', '');
+const someProfiles = fc.constantFrom('core', 'core,core', 'local-nothing', ',', '../x');
+const someServices = fc.constantFrom('web', 'web,web', 'absent', 'web,', '__proto__');
+
 const goodQuery: Record<string, fc.Arbitrary<string>> = {
+  client: someClient,
+  client_id: someClient,
+  profile: someProfiles,
+  service: someServices,
+  lines: fc.constantFrom('1', '10000', '0', '1e9', 'x'),
+  why: fc.constantFrom('true', 'false', 'x'),
   limit: fc.constantFrom('1', '50', '500', '501', '0', '1.5', '1e2', ''),
   cursor: fc.oneof(
     fc.string({ maxLength: 20 }),
@@ -382,6 +406,26 @@ const goodBody: Record<string, fc.Arbitrary<unknown>> = {
     },
     { requiredKeys: ['tenant', 'amount'] },
   ),
+  // Dry runs, most of the time: what they would start takes longer than the rest together.
+  ...Object.fromEntries(
+    ['sync', 'bootstrap', 'context', 'up', 'down', 'restart'].map((name) => {
+      const of = { client: someClient, profile: someProfiles, dry_run: fc.constant(true) };
+      const service = { service: someServices, wait_seconds: fc.constantFrom(1, 0, -1, 1e9) };
+      const more = name === 'bootstrap' ? { task: fc.constantFrom('make', 'absent') } : ['sync', 'context'].includes(name) ? {} : service;
+      return [name, fc.record({ ...of, ...more }, { requiredKeys: ['dry_run'] })];
+    }),
+  ),
+  focus: fc.record(
+    { client_id: fc.constantFrom('nobody', 'A b'), mode: fc.constantFrom('reuse', 'x'), resume: fc.boolean() },
+    { requiredKeys: [] },
+  ),
+  'pulse.start': fc.record({ interval: fc.oneof(fc.constantFrom(30, 0, -1, 1e9), fc.double()) }, { requiredKeys: [] }),
+  'session.start': fc.record({ client_id: someClient, label: oddText, goal: oddText }, { requiredKeys: ['client_id'] }),
+  'session.event': fc.record(
+    { type: fc.constantFrom('note', 'a.b', 'A', ''), message: oddText, detail: fc.dictionary(oddText, strangeValue, { maxKeys: 3 }) },
+    { requiredKeys: ['message'] },
+  ),
+  'session.end': fc.record({ state: fc.constantFrom('completed', 'failed', 'active'), summary: oddText }, { requiredKeys: [] }),
   'secret.set': fc.record({ value: fc.oneof(fc.constantFrom('x', 'a b', ' a', 'a\r\nb', '', 'x'.repeat(9000)), oddText) }),
   'tenant.set': fc.record(
     {
@@ -545,7 +589,7 @@ it.each(commands.map((command) => [`${command.http.method} ${command.http.path}`
   const neverGood =
     ['/v1/keys/:id', '/v1/snapshots/:id', '/v1/skills/:name/:version/build', '/v1/executions/:id/files/:path*'].includes(
       command.http.path,
-    ) || ['execution.delete', 'execution.cancel', 'webhook.delete', 'signin.exchange'].includes(command.name);
+    ) || ['execution.delete', 'execution.cancel', 'webhook.delete', 'signin.exchange', 'focus'].includes(command.name);
   if (neverGood) return;
   // Good ones are rare among so many ways to be wrong; these are wrong in their query and body at most.
   for (const sent of fc.sample(plainRequestFor(command), { seed, numRuns: 400 })) {

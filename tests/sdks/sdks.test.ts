@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commands } from '../../packages/box/src/commands/registry.ts';
 import { packArchive } from '../../packages/box/src/skills/archive.ts';
 import { startTestBox } from '../support/box.ts';
+import { graphEnv } from '../support/graph.ts';
 import { startHub } from '../support/hub.ts';
 import { type Fault, openGate, type Passed } from './gate.ts';
 import { at, masked, misfits, withVariables } from './observations.ts';
@@ -130,7 +131,7 @@ describe.each(drivers.slice(1).map(([name]) => name))(`%s beside ${first}`, (nam
 });
 
 async function drive(name: string, { command, env = {} }: Driver): Promise<Run> {
-  const box = await startTestBox({ SKILLBOX_WEBHOOK_PRIVATE_ADDRESSES: 'allow' });
+  const box = await startTestBox({ ...graphEnv(), SKILLBOX_WEBHOOK_PRIVATE_ADDRESSES: 'allow' });
   const hub = await startHub();
   const gate = await openGate(box.url, gates);
   const out = join(folder, name);

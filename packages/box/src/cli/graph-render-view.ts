@@ -1,17 +1,17 @@
 /** skillbox render and describe: what is declared, for people. */
 
+import { isAbsolute, relative } from 'node:path';
 import type { BoxModel, RenderedGraph } from '@skillbox/protocol';
 import type { Io } from './io.ts';
 import { oneLine, type Paint, printable } from './paint.ts';
 import { type Column, formatFacts, formatTable } from './table.ts';
 
-export function renderView({ client, profiles, graph, why }: RenderedGraph, { paint, width }: Io): string {
+export function renderView({ client, profiles, graph, variables, why }: RenderedGraph, { paint, width }: Io): string {
   const head = paint('dim', `# ${client === null ? 'no client' : `client ${oneLine(client)}`}, ${profiles.map(oneLine).join(' + ')}`);
-  const declared = Object.fromEntries(Object.entries(graph).filter(([, items]) => !isEmpty(items)));
-  if (why.length === 0) return `${head}\n${printable(outline(declared).join('\n'))}`;
-  const byPath = new Map(why.map(({ path, file, line }) => [path, `${file}:${line}`]));
-  const rows = flattened(declared).map(([path, value]) => ({ path, value, from: originOf(byPath, path) }));
-  return `${head}\n${formatTable(rows, whyColumns, { paint, width })}`;
+  if (why.length === 0) return `${head}\n${printable(outline(withoutNothing(graph) as object).join('\n'))}`;
+  const rows = why.map(({ path, file, line }) => ({ path, value: valueAt({ ...graph, variables }, path), from: originText(file, line) }));
+  const note = paint('dim', 'What is not listed is a default: skillbox render shows it.');
+  return `${head}\n${formatTable(rows, whyColumns, { paint, width })}\n\n${note}`;
 }
 
 /** As YAML, which the manifest is written in; the library for it is too slow to load for this. */
@@ -50,30 +50,63 @@ const whyColumns: Column<Row>[] = [
   { title: 'VALUE', value: ({ value }) => value },
 ];
 
-/** services.web.command and its value, for every value there is. Items go by their id. */
-function flattened(value: unknown, path = ''): [string, string][] {
-  if (value === null || typeof value !== 'object') return [[path, String(value)]];
-  if (Array.isArray(value) && value.every((item) => item === null || typeof item !== 'object'))
-    return [[path, value.map(String).join(', ')]];
-  const entries = Array.isArray(value) ? value.map((item, at) => [nameOf(item, at), item] as const) : Object.entries(value);
-  return entries.flatMap(([name, item]) => flattened(item, path === '' ? name : `${path}.${name}`));
+/** Relative to where the reader is, if that is near. */
+function originText(file: string, line: number): string {
+  const near = isAbsolute(file) ? relative(process.cwd(), file) : file;
+  const shown = near.startsWith('../..') ? file : near;
+  return line > 0 ? `${shown}:${line}` : shown;
 }
 
-function nameOf(item: unknown, at: number): string {
+/** Fields of the manifest that the rendered graph has under another name. */
+const renamed: Readonly<Record<string, string>> = {
+  path: 'place',
+  command: 'commands',
+  skill_repos_config: 'config',
+  lock_path: 'lock',
+  install_targets: 'targets',
+};
+
+/** The value that services.web.command stands for. Ids may have dots in them. */
+function valueAt(graph: Readonly<Record<string, unknown>>, path: string): string {
+  const [section = ''] = path.split('.', 1);
+  const rest = path.slice(section.length + 1);
+  const part = graph[section];
+  if (!Array.isArray(part)) return told(within(part, rest.split('.')));
+  const item = part
+    .filter((each) => rest === nameOf(each) || rest.startsWith(`${nameOf(each)}.`))
+    .sort((one, other) => nameOf(other).length - nameOf(one).length)[0];
+  const keys = rest.slice(nameOf(item).length + 1);
+  return keys === '' ? '' : told(within(item, keys.split('.')));
+}
+
+function within(value: unknown, [key, ...rest]: readonly string[]): unknown {
+  if (key === undefined || value === null || typeof value !== 'object') return value;
+  const fields = value as Record<string, unknown>;
+  return within(fields[key] ?? fields[renamed[key] ?? key], rest);
+}
+
+function told(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (Array.isArray(value)) return value.map(told).join(', ');
+  if (typeof value !== 'object') return String(value);
+  if ('path' in value) return told(value.path);
+  return [...new Set(Object.values(value).map(told))].join(', ');
+}
+
+const nameOf = (item: unknown): string => {
   const { id, legacy_surface } = (item ?? {}) as { id?: unknown; legacy_surface?: unknown };
-  return typeof id === 'string' ? id : typeof legacy_surface === 'string' ? legacy_surface : String(at);
-}
+  return String(id ?? legacy_surface ?? '');
+};
 
-/** A value without a line of its own stands where what it is part of stands. */
-function originOf(byPath: ReadonlyMap<string, string>, path: string): string {
-  for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('.')))) {
-    const found = byPath.get(at);
-    if (found !== undefined) return found;
-  }
-  return 'default';
+/** Empty lists, and what is false or empty by default, say nothing. */
+function withoutNothing(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNothing);
+  if (value === null || typeof value !== 'object') return value;
+  const said = Object.entries(value).filter(
+    ([name, inner]) => inner !== null && !(Array.isArray(inner) && inner.length === 0) && !(name === 'required' && inner === false),
+  );
+  return Object.fromEntries(said.map(([name, inner]) => [name, withoutNothing(inner)]));
 }
-
-const isEmpty = (items: unknown): boolean => Array.isArray(items) && items.length === 0;
 
 export function describeView(model: BoxModel, { paint, width }: Io): string {
   const facts = formatFacts(

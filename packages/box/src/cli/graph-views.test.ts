@@ -134,14 +134,21 @@ describe('render', () => {
     expect(parse(viewOf('render', rendered, io))).toEqual({ services: graph.services });
   });
 
-  it('names file and line of each value with --why, or of what it is part of', () => {
+  it('names file and line of each value that was declared with --why, under the names of the manifest', () => {
     const why = [
       { path: 'services.web', file: 'skillbox.yaml', line: 4 },
-      { path: 'services.web.command', file: 'clients/acme/overlay.yaml', line: 9 },
+      { path: 'services.web.env.A', file: 'clients/acme/overlay.yaml', line: 9 },
+      { path: 'services.web.v2.command', file: 'skillbox.yaml', line: 12 },
+      { path: 'services.web.v2.path', file: 'skillbox.yaml', line: 13 },
+      { path: 'variables.NAME', file: 'default', line: 0 },
     ];
-    const text = viewOf('render', { ...rendered, why }, io);
-    expect(text).toMatch(/services\.web\.command +clients\/acme\/overlay\.yaml:9 +node web\.js/);
-    expect(text).toMatch(/services\.web\.env\.A +skillbox\.yaml:4 +yes/);
+    const dotted = { id: 'web.v2', commands: { reuse: 'go', prod: 'go' }, place: { path: '/workspace/web', host_path: '/state/web' } };
+    const whole = { ...rendered, graph: { ...graph, services: [...graph.services, dotted] }, variables: { NAME: 'box' }, why };
+    const text = viewOf('render', whole, io);
+    expect(text).toMatch(/services\.web\.env\.A +clients\/acme\/overlay\.yaml:9 +yes/);
+    expect(text).toMatch(/services\.web\.v2\.command +skillbox\.yaml:12 +go$/m);
+    expect(text).toMatch(/services\.web\.v2\.path +skillbox\.yaml:13 +\/workspace\/web$/m);
+    expect(text).toMatch(/variables\.NAME +default +box$/m);
   });
 });
 

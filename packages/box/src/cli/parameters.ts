@@ -80,7 +80,8 @@ function describe(field: string, schema: FieldSchema, args: readonly string[], t
 const widestChoices = 24;
 
 function kindOf({ type, anyOf }: FieldSchema): Parameter['kind'] {
-  if (type === 'boolean') return 'switch';
+  // What stands in a query is true, or the text true.
+  if (type === 'boolean' || anyOf?.some((choice) => choice.type === 'boolean')) return 'switch';
   if (type === 'array') return 'list';
   if (type === 'object') return 'pairs';
   if (type === 'integer' || type === 'number') return 'number';
@@ -99,7 +100,7 @@ function placeholderOf(schema: FieldSchema, kind: Parameter['kind'], field: stri
 }
 
 function fallbackOf({ type, default: value }: FieldSchema): string | undefined {
-  if (value === undefined || type === 'boolean' || type === 'object') return undefined;
+  if (value === undefined || typeof value === 'boolean' || type === 'object') return undefined;
   if (Array.isArray(value)) return value.length > 0 ? value.join(', ') : undefined;
   return String(value);
 }

@@ -17,7 +17,7 @@ export interface Placed {
   readonly height: number;
 }
 
-export const size = { width: 176, height: 44, columnGap: 64, rowGap: 14 } as const;
+export const size = { width: 176, height: 44, columnGap: 56, rowGap: 14, lineRoom: 10 } as const;
 
 interface Place {
   readonly key: string;
@@ -101,12 +101,16 @@ function untangle(columns: Place[][]): void {
 }
 
 function draw(columns: readonly (readonly Place[])[], routes: readonly { from: string; to: string; through: readonly Place[] }[]): Placed {
-  const step = { x: size.width + size.columnGap, y: size.height + size.rowGap };
-  const tallest = Math.max(0, ...columns.map((column) => column.length));
+  const step = size.width + size.columnGap;
+  const heights = columns.map((column) => column.reduce((sum, place) => sum + roomOf(place), 0));
+  const tallest = Math.max(0, ...heights);
   const corner = new Map<Place, Point>();
   for (const [at, column] of columns.entries()) {
-    const top = ((tallest - column.length) * step.y) / 2;
-    for (const [row, place] of column.entries()) corner.set(place, { x: at * step.x, y: top + row * step.y });
+    let y = (tallest - (heights[at] ?? 0)) / 2;
+    for (const place of column) {
+      corner.set(place, { x: at * step, y });
+      y += roomOf(place);
+    }
   }
   const nodes = new Map<string, Point>();
   for (const [place, point] of corner) if (!place.between) nodes.set(place.key, point);
@@ -115,7 +119,7 @@ function draw(columns: readonly (readonly Place[])[], routes: readonly { from: s
     to,
     points: through.flatMap((place, at) => {
       const { x, y } = corner.get(place) ?? { x: 0, y: 0 };
-      const left = { x, y: y + size.height / 2 };
+      const left = { x, y: y + (place.between ? size.lineRoom : size.height) / 2 };
       const right = { x: x + size.width, y: left.y };
       if (at === 0) return [right];
       return at === through.length - 1 ? [left] : [left, right];
@@ -124,10 +128,13 @@ function draw(columns: readonly (readonly Place[])[], routes: readonly { from: s
   return {
     nodes,
     lines,
-    width: Math.max(0, columns.length * step.x - size.columnGap),
-    height: Math.max(0, tallest * step.y - size.rowGap),
+    width: Math.max(0, columns.length * step - size.columnGap),
+    height: Math.max(0, tallest - size.rowGap),
   };
 }
+
+/** From the top of one to the top of the next in its column. */
+const roomOf = ({ between }: Place): number => (between ? size.lineRoom : size.height) + size.rowGap;
 
 /** A line as SVG draws it: level at its ends, bent between. */
 export function pathOf(points: readonly Point[]): string {

@@ -29,7 +29,9 @@ export function Panel({ item, items, status, rendered, needs, onOpen, onClose, o
   const selection = useSelection();
   const holder = useRef<HTMLElement>(null);
   // On a phone it stands below the list: who opened it wants to see it.
-  useEffect(() => holder.current?.scrollIntoView({ block: 'nearest' }), []);
+  useEffect(() => {
+    holder.current?.scrollIntoView({ block: 'nearest' });
+  }, []);
   const leave = (event: KeyboardEvent): void => {
     if (event.key === 'Escape') onClose();
   };
@@ -123,28 +125,38 @@ function Linked({
   );
 }
 
+/** Fields that the manifest has under another name. */
+const declaredAs: Readonly<Record<string, string>> = {
+  place: 'path',
+  commands: 'command',
+  config: 'skill_repos_config',
+  lock: 'lock_path',
+  targets: 'install_targets',
+};
+
 /** Each value with the file and line it came from. */
 function Declared({ item, rendered }: { readonly item: Item; readonly rendered: RenderedGraph | undefined }) {
   const declared = declaredIn(rendered, item.section).find(([id]) => id === item.id)?.[1];
   if (!declared || !rendered) return null;
   const prefix = `${item.section}.${item.id}`;
   const whole = rendered.why.find(({ path }) => path === prefix);
-  const from = (name: string): string | undefined => {
-    const own = rendered.why.find(({ path }) => path === `${prefix}.${name}`) ?? whole;
-    return own && `${own.file}:${own.line}`;
+  const from = (name: string): string => {
+    const under = (own: string) => rendered.why.find(({ path }) => path === `${prefix}.${own}` || path.startsWith(`${prefix}.${own}.`));
+    const found = under(name) ?? under(declaredAs[name] ?? name) ?? whole;
+    return found === undefined || found.line === 0 ? 'default' : `${found.file}:${found.line}`;
   };
   return (
     <section aria-label="Declared">
       <h3>Declared</h3>
       <dl className="declared">
         {Object.entries(declared)
-          .filter(([name]) => name !== 'id')
+          .filter(([name, value]) => name !== 'id' && !(Array.isArray(value) && value.length === 0))
           .map(([name, value]) => (
             <div key={name}>
               <dt>{name}</dt>
               <dd>
                 <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code>
-                <small className="faint">{from(name) ?? 'default'}</small>
+                <small className="faint">{from(name)}</small>
               </dd>
             </div>
           ))}

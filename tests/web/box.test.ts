@@ -1,0 +1,193 @@
+/** The environment of the box in the dashboard: drawn, listed, opened, started and stopped, walked as a person would. */
+
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestBox, type TestBox } from '../support/box.ts';
+import { crowd, motley, status, tell } from './box-states.ts';
+import { type Person, startBrowser, type Visitor } from './browser.ts';
+
+let box: TestBox;
+let person: Person;
+let visitor: Visitor;
+let page: Page;
+
+beforeAll(async () => {
+  box = await startTestBox();
+  person = await startBrowser();
+});
+afterAll(async () => {
+  await person?.close();
+  await box?.stop();
+});
+
+const button = (name: string | RegExp) => page.getByRole('button', { name, exact: typeof name === 'string' });
+const panel = (name: string) => page.getByRole('complementary', { name });
+const looks = async (name: string) => {
+  await visitor.screenshot(name);
+  await visitor.accessible();
+  await visitor.fitsPhone();
+  visitor.quiet();
+};
+
+describe('an environment with everything in it', () => {
+  beforeAll(async () => {
+    visitor = await person.visit(box);
+    ({ page } = visitor);
+    await tell(page, motley);
+  });
+  afterAll(() => visitor.close());
+
+  it('begins with what needs attention, errors first, and draws every item with its state', async () => {
+    await visitor.go('/box');
+    const attention = page.getByRole('list', { name: 'Attention' }).getByRole('listitem');
+    await attention.first().waitFor();
+    expect(await attention.allInnerTexts()).toEqual([expect.stringContaining('service:web'), expect.stringContaining('repo:app')]);
+    await page.getByText('skillbox logs --service web').first().waitFor();
+    const nodes = page.getByRole('group', { name: 'Graph' }).getByRole('button');
+    expect(await nodes.count()).toBe(15);
+    await button(/^web service, down$/).waitFor();
+    await button(/^auth service, starting$/).waitFor();
+    await button(/^app-env env file, source-missing$/).waitFor();
+    await looks('box-graph');
+  });
+
+  it('draws a line to each item that is needed, and what is needed left of what needs it', async () => {
+    await page.waitForFunction(() => document.querySelectorAll('.drawing path.edge').length >= 10);
+    const left = async (name: RegExp) => (await button(name).boundingBox())?.x ?? 0;
+    expect(await left(/^db service/)).toBeLessThan(await left(/^auth service/));
+    expect(await left(/^auth service/)).toBeLessThan(await left(/^web service/));
+    expect(await left(/^app repo/)).toBeLessThan(await left(/^app-env env file/));
+  });
+
+  it('opens an item beside it: why, what it needs, where each value was declared; the address says which', async () => {
+    await button(/^web service/).click();
+    const web = panel('service web');
+    await web.getByText('clients/acme/overlay.yaml:9').waitFor();
+    await web.getByText('skillbox.yaml:7').first().waitFor();
+    await web.getByText('exited with 1: <img').waitFor();
+    expect(page.url()).toContain('item=services%2Fweb');
+    await web.getByRole('region', { name: 'Needs' }).getByRole('button', { name: 'auth' }).click();
+    await panel('service auth').waitFor();
+    await panel('service auth').getByRole('region', { name: 'Needed by' }).getByRole('button', { name: 'web' }).click();
+    await panel('service web').waitFor();
+    await looks('box-panel');
+    await page.reload();
+    await panel('service web').waitFor();
+    await panel('service web').getByRole('button', { name: 'Close' }).click();
+    expect(page.url()).not.toContain('item=');
+  });
+
+  it('is reached by keys: arrows go to the next item, Enter opens it, Escape closes it', async () => {
+    await button(/^db service/).focus();
+    await page.keyboard.press('ArrowRight');
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '');
+    expect(await focused()).not.toContain('db');
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Enter');
+    await page.getByRole('complementary').waitFor();
+    await page.getByRole('complementary').getByRole('button', { name: 'Close' }).focus();
+    await page.keyboard.press('Escape');
+    await page.getByRole('complementary').waitFor({ state: 'detached' });
+  });
+
+  it('is a list too, for phones and for who reads, and is filtered by name, section and state', async () => {
+    await button('List').click();
+    await page.getByRole('list', { name: 'Services' }).getByText('web').first().waitFor();
+    await page.getByRole('list', { name: 'Logs' }).getByText('app-logs').waitFor();
+    await looks('box-list');
+    await page.getByLabel('Filter').fill('missing');
+    await page.getByText('2 of 16').waitFor();
+    await page.getByLabel('Filter').fill('nothing like it');
+    await page.getByText('None of them fits').waitFor();
+    await page.getByLabel('Filter').fill('');
+  });
+
+  it('offers to start only what can be started, and asks before it stops something', async () => {
+    await visitor.go('/box?item=services%2Fcloud');
+    await panel('service cloud').getByText('managed elsewhere').waitFor();
+    expect(await panel('service cloud').getByRole('button', { name: 'Start' }).count()).toBe(0);
+    await visitor.go('/box?item=services%2Fdb');
+    await panel('service db').getByRole('button', { name: 'Stop' }).click();
+    await page.getByRole('dialog').getByText('what needs it').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Keep it' }).click();
+  });
+
+  it('shows what was done, with the last words of what failed, and a refusal in its place', async () => {
+    const sync = { dry_run: false, changed: false, ok: true, actions: [], duration_ms: 1 };
+    const outcome = { id: 'worker', result: 'failed', pid: null, duration_ms: 1200, detail: 'exited with 2', tail: ['<b>boom</b>'] };
+    const report = { ok: false, dry_run: false, mode: 'prod', sync, tasks: [], services: [outcome], url: null, admin_key_file: null };
+    await page.route(/\/v1\/runtime\/up$/, (route) => route.fulfill({ json: report }));
+    await visitor.go('/box?item=services%2Fworker');
+    await panel('service worker').getByRole('button', { name: 'Start' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
+    await page.getByRole('dialog').getByText('<b>boom</b>').waitFor();
+    await page.getByRole('dialog').getByText('exited with 2').waitFor();
+    await looks('box-report');
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();
+  });
+});
+
+describe('what is not there', () => {
+  beforeAll(async () => {
+    visitor = await person.visit(box, { mayHear: /status of (404|500|503)|Failed to load/ });
+    ({ page } = visitor);
+  });
+  afterAll(() => visitor.close());
+
+  it('nothing declared says how to declare something', async () => {
+    await tell(page, status());
+    await visitor.go('/box');
+    await page.getByText('Nothing is declared').waitFor();
+    await page.getByText('skillbox render').waitFor();
+    await visitor.fitsPhone();
+  });
+
+  it('a failure is told with its hint and request id', async () => {
+    const error = {
+      error: 'manifest_invalid',
+      message: 'skillbox.yaml:3: unknown key',
+      hint: 'Did you mean services?',
+      request_id: 'req-9',
+    };
+    await page.route(/\/v1\/runtime(\?.*)?$/, (route) => route.fulfill({ status: 422, json: error }));
+    await visitor.go('/box');
+    await page.getByText('skillbox.yaml:3: unknown key').waitFor();
+    await page.getByText('Did you mean services?').waitFor();
+    await page.getByText('req-9').waitFor();
+  });
+
+  it('five hundred services are a list that answers, and a part of them a drawing', async () => {
+    await tell(page, crowd(500));
+    await visitor.go('/box');
+    await page.getByText('500 of 500, too many to draw').waitFor();
+    await page.getByLabel('Filter').fill('services/s49');
+    await page.getByText('11 of 500').waitFor();
+    await page.getByRole('group', { name: 'Graph' }).waitFor();
+  });
+
+  it('a part or a service that there is not', async () => {
+    await visitor.go('/box/nonsense');
+    await page.getByText('There is no such part').waitFor();
+    await tell(page, motley);
+    await visitor.go('/box/services/nobody');
+    await page.getByText('There is no such service').waitFor();
+  });
+});
+
+describe('who may not', () => {
+  it('sees no page without graph:read, and no button without graph:use', async () => {
+    const outsider = await person.visit(box, { key: await box.newKey('tenant-x', ['skills:read']) });
+    await outsider.go('/');
+    expect(await outsider.page.getByRole('link', { name: 'Box', exact: true }).count()).toBe(0);
+    outsider.quiet();
+    await outsider.close();
+    visitor = await person.visit(box, { key: await box.newKey('tenant-x', ['graph:read']) });
+    ({ page } = visitor);
+    await tell(page, motley);
+    await visitor.go('/box?item=services%2Fdb');
+    await panel('service db').getByRole('link', { name: 'Log' }).waitFor();
+    for (const name of ['Stop', 'Restart', 'Act']) expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0);
+    visitor.quiet();
+    await visitor.close();
+  });
+});
