@@ -3,6 +3,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
+import { graphEnv } from '../support/graph.ts';
 import { crowd, motley, status, tell } from './box-states.ts';
 import { type Person, startBrowser, type Visitor } from './browser.ts';
 
@@ -12,11 +13,12 @@ let visitor: Visitor;
 let page: Page;
 
 beforeAll(async () => {
-  box = await startTestBox();
+  box = await startTestBox(graphEnv());
   person = await startBrowser();
 });
 afterAll(async () => {
   await person?.close();
+  await box?.json('/v1/runtime/down', { body: {} });
   await box?.stop();
 });
 
@@ -189,5 +191,110 @@ describe('who may not', () => {
     for (const name of ['Stop', 'Restart', 'Act']) expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0);
     visitor.quiet();
     await visitor.close();
+  });
+});
+
+describe('a real environment', () => {
+  const dialog = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
+  const state = async (id: string) =>
+    (await box.json<{ services: { id: string; state: string; pid: number | null }[] }>('/v1/runtime')).body.services.find(
+      (each) => each.id === id,
+    );
+
+  beforeAll(async () => {
+    visitor = await person.visit(box, { mayHear: /status of (404|409)/ });
+    ({ page } = visitor);
+  });
+  afterAll(() => visitor.close());
+
+  it('starts a service with the task that it needs, and shows it running without a reload', async () => {
+    await visitor.go('/box?item=services%2Fweb');
+    await panel('service web').getByRole('button', { name: 'Start', exact: true }).click();
+    await dialog('Start').click();
+    await page.getByRole('list', { name: 'What was done' }).getByText('task make').waitFor({ timeout: 30_000 });
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();
+    await panel('service web').getByRole('button', { name: 'Stop', exact: true }).waitFor();
+    await button(/^web service, running$/).waitFor();
+    expect(await state('web')).toMatchObject({ state: 'running', pid: expect.any(Number) });
+  });
+
+  it('shows what it writes, at an address of its own', async () => {
+    await panel('service web').getByRole('link', { name: 'Log' }).click();
+    await page.waitForURL(/\/ui\/box\/services\/web/);
+    await page.getByText('hello from web').waitFor();
+    await looks('box-service');
+  });
+
+  it('sees by itself that it was stopped elsewhere', async () => {
+    await visitor.go('/box');
+    await button(/^web service, running$/).waitFor();
+    await box.json('/v1/runtime/down', { body: { service: 'web' } });
+    await button(/^web service, (declared|down)$/).waitFor();
+  });
+
+  it('focuses a client: steps, attention, what agents read', async () => {
+    await visitor.go('/box/focus');
+    await page.getByLabel('Client').selectOption('acme');
+    await looks('box-focus');
+    await button('Focus').click();
+    await page.getByText('Focused on acme').waitFor({ timeout: 30_000 });
+    await page.getByRole('list', { name: 'Steps' }).getByText('persist').waitFor();
+    await page.getByRole('list', { name: 'What agents read' }).getByText('CLAUDE.md').first().waitFor();
+    await looks('box-focused');
+  });
+
+  it('keeps a session: begun, noted in, ended with a summary, resumed', async () => {
+    await visitor.go('/box/sessions');
+    await page.getByText('No session yet').waitFor();
+    await looks('box-sessions-empty');
+    await button('New session').click();
+    await page.getByLabel('Label').fill('search is <b>slow</b>');
+    await page.getByLabel('Goal').fill('under 10 ms');
+    await dialog('Begin').click();
+    await page.waitForURL(/\/ui\/box\/sessions\/\d{8}-\d{6}-[0-9a-f]{6}/);
+    await page.getByLabel('Kind').selectOption('decision');
+    await page.getByLabel('What happened').fill('add an index <script>alert(1)</script>');
+    await button('Add').click();
+    await page.getByRole('list', { name: 'Timeline' }).getByText('add an index <script>').waitFor();
+    await looks('box-session');
+    await button('End').click();
+    await page.getByLabel('Summary').fill('# Index added\n\nIt was missing.');
+    await dialog('End it').click();
+    await page.getByText('It was missing.').waitFor();
+    await button('Resume').click();
+    await button('End').waitFor();
+    await visitor.go('/box/sessions?state=active');
+    await page.getByRole('link', { name: 'search is <b>slow</b>' }).waitFor();
+    await looks('box-sessions');
+  });
+
+  it('starts and stops pulse, and shows what happened', async () => {
+    await visitor.go('/box/pulse');
+    await page.getByText(/^Pulse (keeps|does not)/).waitFor();
+    if (await button('Start').count()) await button('Start').click();
+    await button('Stop').click();
+    await dialog('Stop').click();
+    await page.getByText('Pulse does not run').waitFor();
+    await looks('box-pulse');
+  });
+
+  it('has doctor and the model of the box', async () => {
+    await visitor.go('/box/doctor');
+    await page.getByRole('list', { name: 'Checks' }).getByRole('listitem').first().waitFor({ timeout: 20_000 });
+    await looks('box-doctor');
+    await visitor.go('/box/about');
+    await page.getByRole('cell', { name: 'SKILLBOX_WORKSPACE_ROOT' }).waitFor();
+    await looks('box-about');
+  });
+
+  it('is found with the palette', async () => {
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('web');
+    await page
+      .getByRole('option', { name: /web.*service/ })
+      .first()
+      .click();
+    await panel('service web').waitFor();
+    visitor.quiet();
   });
 });
