@@ -57,10 +57,15 @@ function renderSections(graph: LoadedGraph): Record<string, unknown> {
     return Object.fromEntries(
       Object.entries(value)
         .filter(([key, inner]) => inner !== undefined && key !== 'origin')
-        .map(([key, inner]) =>
-          key === 'env' ? [key, shown(graph.shownEnv(inner as Record<string, string>))] : [snake(key), shown(inner)],
-        ),
+        .map(([key, inner]) => [snake(key), special[key] ? special[key](inner) : shown(inner)]),
     );
+  };
+  const special: Readonly<Record<string, (value: unknown) => unknown>> = {
+    // Their names are the user's, not fields.
+    env: (value) => withTexts(graph.shownEnv(value as Record<string, string>) ?? {}),
+    context: (value) => value,
+    // As it stands in the manifest.
+    mode: (value) => (typeof value === 'number' ? value.toString(8).padStart(4, '0') : value),
   };
   const { client } = graph;
   return {
@@ -70,6 +75,9 @@ function renderSections(graph: LoadedGraph): Record<string, unknown> {
     connectors: graph.connectors,
   };
 }
+
+const withTexts = (texts: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, withoutPassword(text)]));
 
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
