@@ -4,7 +4,7 @@ import type { CreatedKey, Scope } from '@skillbox/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commands } from '../../packages/box/src/commands/registry.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
-import { graphEnv } from '../support/graph.ts';
+import { graphEnv } from '../support/graph-box.ts';
 
 let box: TestBox;
 const keys: Record<string, string> = {};

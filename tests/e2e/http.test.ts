@@ -12,7 +12,7 @@ import { commands } from '../../packages/box/src/commands/registry.ts';
 import { loadConfig } from '../../packages/box/src/config.ts';
 import { startServer } from '../../packages/box/src/server/serve.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
-import { graphEnv } from '../support/graph.ts';
+import { graphEnv } from '../support/graph-box.ts';
 import { parseAnswer, rawExchange, shellSkill, until, zipOf } from './wire.ts';
 
 let box: TestBox;

@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commands } from '../../packages/box/src/commands/registry.ts';
 import { type RequestOptions, startTestBox, type TestBox } from '../support/box.ts';
-import { graphEnv } from '../support/graph.ts';
+import { graphEnv } from '../support/graph-box.ts';
 import { echoSkill, shellSkill } from './wire.ts';
 
 type Json = Record<string, unknown>;

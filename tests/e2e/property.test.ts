@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Command } from '../../packages/box/src/commands/command.ts';
 import { commands } from '../../packages/box/src/commands/registry.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
-import { graphEnv } from '../support/graph.ts';
+import { graphEnv } from '../support/graph-box.ts';
 import { echoSkill, parseAnswer, rawExchange, zipOf } from './wire.ts';
 
 const seed = Number(process.env.SKILLBOX_TEST_SEED ?? Date.now() % 2 ** 31);
@@ -411,8 +411,12 @@ const goodBody: Record<string, fc.Arbitrary<unknown>> = {
     ['sync', 'bootstrap', 'context', 'up', 'down', 'restart'].map((name) => {
       const of = { client: someClient, profile: someProfiles, dry_run: fc.constant(true) };
       const service = { service: someServices, wait_seconds: fc.constantFrom(1, 0, -1, 1e9) };
-      const more = name === 'bootstrap' ? { task: fc.constantFrom('make', 'absent') } : ['sync', 'context'].includes(name) ? {} : service;
-      return [name, fc.record({ ...of, ...more }, { requiredKeys: ['dry_run'] })];
+      const more: Record<string, fc.Arbitrary<unknown>> = name === 'bootstrap'
+        ? { task: fc.constantFrom('make', 'absent') }
+        : ['sync', 'context'].includes(name)
+          ? {}
+          : service;
+      return [name, fc.record<Record<string, unknown>, string>({ ...of, ...more }, { requiredKeys: ['dry_run'] })];
     }),
   ),
   focus: fc.record(

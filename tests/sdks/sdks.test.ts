@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commands } from '../../packages/box/src/commands/registry.ts';
 import { packArchive } from '../../packages/box/src/skills/archive.ts';
 import { startTestBox } from '../support/box.ts';
-import { graphEnv } from '../support/graph.ts';
+import { graphEnv } from '../support/graph-box.ts';
 import { startHub } from '../support/hub.ts';
 import { type Fault, openGate, type Passed } from './gate.ts';
 import { at, masked, misfits, withVariables } from './observations.ts';

@@ -1,44 +1,106 @@
-/** A small declared environment for a test box: a task, a service that needs it, a check, and the client acme with a repo of its own. */
+/** Graphs made by hand, for tests of rooms that take one: real folders, real programs, no manifest. */
 
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { loadConfig } from '../../packages/box/src/config.ts';
+import type { Bridge, Check, Graph, Item, Place, Service, Task } from '../../packages/box/src/graph/graph.ts';
+import type { Runtime } from '../../packages/box/src/graph/runtime.ts';
 
-const manifest = `version: 1
-name: test-box
-graph:
-  tasks:
-    - id: make
-      command: echo made > made.txt
-      outputs: [made.txt]
-  services:
-    - id: web
-      command: echo hello from web; exec sleep 600
-      bootstrap_tasks: [make]
-  checks:
-    - id: made
-      type: path_exists
-      path: made.txt
-`;
+export interface GraphGround {
+  /** The host's own ground: where the manifest would be. */
+  readonly folder: string;
+  readonly stateRoot: string;
+  readonly runtime: Runtime;
+  /** What was told of progress. */
+  readonly told: string[];
+  remove(): void;
+}
 
-const overlay = `version: 1
-client:
-  id: acme
-  label: Acme
-  repos:
-    - id: notes
-      path: \${SKILLBOX_REPOS_ROOT}/notes
-      source:
-        kind: directory
-      sync:
-        mode: ensure-directory
-`;
+export function newGround(options: { readonly signal?: AbortSignal; readonly env?: Record<string, string> } = {}): GraphGround {
+  const folder = mkdtempSync(join(tmpdir(), 'skillbox-graph-'));
+  const told: string[] = [];
+  const config = loadConfig({ cwd: folder, env: { PATH: process.env.PATH, HOME: folder, ...options.env } });
+  const signal = options.signal ?? new AbortController().signal;
+  return {
+    folder,
+    stateRoot: config.stateRoot,
+    told,
+    runtime: { config, server: false, signal, progress: (text) => void told.push(text) },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
 
-/** What startTestBox needs for it: the state root, in which the manifest lies too. */
-export function graphEnv(): { readonly SKILLBOX_STATE_ROOT: string } {
-  const stateRoot = mkdtempSync(join(tmpdir(), 'skillbox-graph-'));
-  writeFileSync(join(stateRoot, 'skillbox.yaml'), manifest);
-  mkdirSync(join(stateRoot, 'clients', 'acme'), { recursive: true });
-  writeFileSync(join(stateRoot, 'clients', 'acme', 'overlay.yaml'), overlay);
-  return { SKILLBOX_STATE_ROOT: stateRoot };
+/** On the host's own ground. */
+export const hostPlace = (path: string): Place => ({ path, hostPath: path, inside: false });
+
+const item = (id: string): Item => ({
+  ...{ id, client: undefined, required: false, profiles: [], notes: undefined },
+  origin: { file: 'skillbox.yaml', line: 1 },
+});
+
+export type ServiceDraft = Partial<Service> & Pick<Service, 'id'> & { readonly command?: string };
+
+export function service(cwd: string, { id, command, ...more }: ServiceDraft): Service {
+  return {
+    ...item(id),
+    ...{ kind: 'service', repo: undefined, artifact: undefined, dependsOn: [], bootstrapTasks: [], envFiles: [], log: undefined },
+    ...{ healthcheck: undefined, ports: [], startMs: 5000, stopMs: 5000, restart: true, own: undefined },
+    ...{ cwd: hostPlace(cwd), env: {}, template: undefined },
+    commands: command === undefined ? {} : { reuse: command, prod: command, fresh: command },
+    ...more,
+  };
+}
+
+export function task(cwd: string, { id, command, ...more }: Partial<Task> & Pick<Task, 'id' | 'command'>): Task {
+  return {
+    ...item(id),
+    ...{ kind: 'task', command, repo: undefined, dependsOn: [], inputs: [], outputs: [], log: undefined },
+    ...{ success: undefined, timeoutMs: 30_000, cwd: hostPlace(cwd), env: {}, template: undefined },
+    ...more,
+  };
+}
+
+export function bridge(cwd: string, { id, command, ...more }: Partial<Bridge> & Pick<Bridge, 'id' | 'command'>): Bridge {
+  return {
+    ...item(id),
+    ...{ command, cwd: hostPlace(cwd), env: {}, template: undefined },
+    ...{ envTier: 'local', legacyTargets: [], outputRoot: hostPlace(cwd), outputs: [], inputs: [] },
+    ...more,
+  };
+}
+
+export const check = (id: string, probe: Check['probe']): Check => ({ ...item(id), probe });
+
+export function graph(sections: Partial<Graph> = {}): Graph {
+  return {
+    ...{ client: undefined, profiles: ['core'], clients: [], knownProfiles: ['core'] },
+    ...{ repos: [], artifacts: [], envFiles: [], skills: [], tasks: [], services: [], logs: [], checks: [], bridges: [] },
+    ...{ parityLedger: [], connectors: [], variables: {}, configHash: '0123456789abcdef', why: new Map() },
+    ...sections,
+  };
+}
+
+export const httpHealth = (port: number, path = '/'): NonNullable<Service['healthcheck']> => ({
+  ...{ type: 'http', url: `http://127.0.0.1:${port}${path}`, status: undefined, intervalMs: 100, timeoutMs: 2000 },
+});
+
+export const portHealth = (port: number): NonNullable<Service['healthcheck']> => ({
+  ...{ type: 'port', port, host: '127.0.0.1', intervalMs: 100, timeoutMs: 2000 },
+});
+
+/** A server in one line, whose answer is its own pid. */
+export const smallServer = (port: number): string =>
+  `exec ${process.execPath} -e 'require("http").createServer((q, s) => s.end(String(process.pid))).listen(${port}, "127.0.0.1")'`;
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      const port = typeof address === 'object' && address ? address.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
 }

@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
-import { graphEnv } from '../support/graph.ts';
+import { graphEnv } from '../support/graph-box.ts';
 import { crowd, motley, status, tell } from './box-states.ts';
 import { type Person, startBrowser, type Visitor } from './browser.ts';
 
