@@ -9,7 +9,9 @@ import { type Column, formatFacts, formatTable } from './table.ts';
 export function renderView({ client, profiles, graph, variables, why }: RenderedGraph, { paint, width }: Io): string {
   const head = paint('dim', `# ${client === null ? 'no client' : `client ${oneLine(client)}`}, ${profiles.map(oneLine).join(' + ')}`);
   if (why.length === 0) return `${head}\n${printable(outline(withoutNothing(graph) as object).join('\n'))}`;
-  const rows = why.map(({ path, file, line }) => ({ path, value: valueAt({ ...graph, variables }, path), from: originText(file, line) }));
+  const rows = why
+    .filter(({ file }) => file !== 'default')
+    .map(({ path, file, line }) => ({ path, value: valueAt({ ...graph, variables }, path), from: originText(file, line) }));
   const note = paint('dim', 'What is not listed is a default: skillbox render shows it.');
   return `${head}\n${formatTable(rows, whyColumns, { paint, width })}\n\n${note}`;
 }
@@ -82,7 +84,9 @@ function valueAt(graph: Readonly<Record<string, unknown>>, path: string): string
 function within(value: unknown, [key, ...rest]: readonly string[]): unknown {
   if (key === undefined || value === null || typeof value !== 'object') return value;
   const fields = value as Record<string, unknown>;
-  return within(fields[key] ?? fields[renamed[key] ?? key], rest);
+  const found = fields[key] ?? fields[renamed[key] ?? key];
+  // What a check looks at stands in a group of its own.
+  return found === undefined && fields.probe !== undefined ? within(fields.probe, [key, ...rest]) : within(found, rest);
 }
 
 function told(value: unknown): string {

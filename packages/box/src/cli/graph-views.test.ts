@@ -140,15 +140,25 @@ describe('render', () => {
       { path: 'services.web.env.A', file: 'clients/acme/overlay.yaml', line: 9 },
       { path: 'services.web.v2.command', file: 'skillbox.yaml', line: 12 },
       { path: 'services.web.v2.path', file: 'skillbox.yaml', line: 13 },
-      { path: 'variables.NAME', file: 'default', line: 0 },
+      { path: 'checks.root.path', file: 'skillbox.yaml', line: 20 },
+      { path: 'variables.NAME', file: 'environment', line: 0 },
+      { path: 'variables.ROOT', file: 'default', line: 0 },
     ];
+    const checks = [{ id: 'root', probe: { type: 'path_exists', place: { path: '/workspace', host_path: '/state' } } }];
     const dotted = { id: 'web.v2', commands: { reuse: 'go', prod: 'go' }, place: { path: '/workspace/web', host_path: '/state/web' } };
-    const whole = { ...rendered, graph: { ...graph, services: [...graph.services, dotted] }, variables: { NAME: 'box' }, why };
+    const whole = {
+      ...rendered,
+      graph: { ...graph, checks, services: [...graph.services, dotted] },
+      variables: { NAME: 'box', ROOT: '/' },
+      why,
+    };
     const text = viewOf('render', whole, io);
     expect(text).toMatch(/services\.web\.env\.A +clients\/acme\/overlay\.yaml:9 +yes/);
     expect(text).toMatch(/services\.web\.v2\.command +skillbox\.yaml:12 +go$/m);
     expect(text).toMatch(/services\.web\.v2\.path +skillbox\.yaml:13 +\/workspace\/web$/m);
-    expect(text).toMatch(/variables\.NAME +default +box$/m);
+    expect(text).toMatch(/checks\.root\.path +skillbox\.yaml:20 +\/workspace$/m);
+    expect(text).toMatch(/variables\.NAME +environment +box$/m);
+    expect(text).not.toContain('variables.ROOT');
   });
 });
 
