@@ -260,7 +260,7 @@ describe('a real environment', () => {
     await button('End').click();
     await page.getByLabel('Summary').fill('# Index added\n\nIt was missing.');
     await dialog('End it').click();
-    await page.getByText('It was missing.').waitFor();
+    await page.getByRole('region', { name: 'Handed over' }).getByText('It was missing.').waitFor();
     await button('Resume').click();
     await button('End').waitFor();
     await visitor.go('/box/sessions?state=active');

@@ -26,7 +26,7 @@ export function Activity({ of }: { readonly of: readonly Happened[] }) {
         <li key={`${time} ${type} ${subject} ${at}`}>
           <Badge text={type.replace(/^graph\./, '')} tone={toneOfType(type)} />
           <strong>{subject}</strong>
-          <span className="wrap">{summary(data)}</span>
+          <span className="wrap">{inWords(data)}</span>
           <span className="faint nowrap">
             <Ago time={time} />
           </span>
@@ -36,7 +36,8 @@ export function Activity({ of }: { readonly of: readonly Happened[] }) {
   );
 }
 
-const summary = (data: Readonly<Record<string, unknown>>): string =>
+/** Names and values on one line. */
+export const inWords = (data: Readonly<Record<string, unknown>>): string =>
   Object.entries(data)
     .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
     .join(', ')

@@ -18,6 +18,7 @@ import { Ago } from '../../parts/time.tsx';
 import { say } from '../../parts/toasts.tsx';
 import { Link } from '../../router.tsx';
 import type { ViewProps } from '../page.ts';
+import { inWords } from './activity.tsx';
 import { sessionTones } from './sessions.tsx';
 import './box.css';
 
@@ -83,7 +84,7 @@ function Timeline({ of }: { readonly of: readonly SessionEvent[] }) {
           <li key={`${ts} ${of.length - at}`}>
             <Badge text={type} tone="plain" />
             <span className="wrap">{typeof message === 'string' ? message : ''}</span>
-            {Object.keys(more).length > 0 && <code className="wrap">{JSON.stringify(more)}</code>}
+            {Object.keys(more).length > 0 && <span className="wrap faint">{inWords(more)}</span>}
             <span className="faint nowrap">
               <Ago time={ts} />
             </span>
