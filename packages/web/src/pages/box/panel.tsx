@@ -74,7 +74,9 @@ export function serviceAddress(id: string, selection: { readonly client?: string
 }
 
 export function factsOf(item: Item, service: ServiceStatus | undefined): (readonly [string, ReactNode])[] {
-  const facts: (readonly [string, ReactNode])[] = [['Kind', service ? `${titles[item.section]}, ${service.kind}` : titles[item.section]]];
+  const facts: (readonly [string, ReactNode])[] = [
+    ['Kind', service && service.kind !== 'service' ? `service, ${service.kind}` : titles[item.section]],
+  ];
   if (item.detail !== null) facts.push([service ? 'Why' : 'Detail', item.detail]);
   if (service) {
     facts.push(

@@ -53,6 +53,7 @@ export function Pulse() {
             <div className="inside stack">
               <FailureNote failure={start.failure} />
               <Figures of={pulse} />
+              <h3 className="faint">{pulse.running ? 'What it sees' : 'What it saw last'}</h3>
               <States of={pulse} />
             </div>
           </Card>
