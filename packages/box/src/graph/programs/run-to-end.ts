@@ -84,7 +84,9 @@ async function runOnHost(runtime: Runtime, graph: Graph, { command, cwd, env: ow
     log,
   });
   writeRecord(record, { definition, run, process: started.identity });
-  const ending = await Promise.race([started.ended, over(runtime.signal, timeoutMs)]);
+  // What was started is let go of, so that it can outlive this process: nothing else keeps a CLI awake until it ends.
+  const awake = setInterval(() => undefined, 60_000);
+  const ending = await Promise.race([started.ended, over(runtime.signal, timeoutMs)]).finally(() => clearInterval(awake));
   // In either case: what a task leaves running behind it would be nobody's.
   await endTree({ leader: started.identity, run }, { patienceMs });
   return ending === 'over' ? { exit: null, late: !runtime.signal.aborted } : { exit: ending.code, late: false };
