@@ -19,7 +19,14 @@ export interface GraphGround {
 }
 
 export function newGround(options: { readonly signal?: AbortSignal; readonly env?: Record<string, string> } = {}): GraphGround {
-  const folder = mkdtempSync(join(tmpdir(), 'skillbox-graph-'));
+  return groundAt(mkdtempSync(join(tmpdir(), 'skillbox-graph-')), options);
+}
+
+/** The same in a folder that is there. */
+export function groundAt(
+  folder: string,
+  options: { readonly signal?: AbortSignal; readonly env?: Record<string, string> } = {},
+): GraphGround {
   const told: string[] = [];
   const config = loadConfig({ cwd: folder, env: { PATH: process.env.PATH, HOME: folder, ...options.env } });
   const signal = options.signal ?? new AbortController().signal;

@@ -1,6 +1,7 @@
 /** git as the host runs it: nothing that a repository holds can make it start another program, ask somebody or wait for ever. */
 
 import { spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import { inheritedEnv } from '../../config.ts';
 
@@ -130,6 +131,20 @@ export function runBounded(
     });
   });
 }
+
+/** Another git is at work there: one that outlived a sync that was killed, or somebody's own. It ends soon, or has died and left its lock. */
+export async function whileLocked<T extends { readonly locked: boolean }>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let turn = 0; ; turn += 1) {
+    const result = await attempt();
+    if (!result.locked || turn === lockTurns) return result;
+    await sleep(lockPauseMs, undefined, { signal });
+  }
+}
+
+const lockTurns = 15;
+const lockPauseMs = 200;
+
+export const isLockComplaint = (text: string): boolean => /\.lock': File exists|cannot lock ref|Another git process/i.test(text);
 
 /** The lines that say why; progress is none. */
 function lastComplaint(text: string): string {

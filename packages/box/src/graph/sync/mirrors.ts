@@ -9,7 +9,7 @@ import { basename, isAbsolute, join, resolve, sep } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
 import { draftFolderAt } from '../place.ts';
 import { graphFolder, type Runtime } from '../runtime.ts';
-import { type GitResult, git, remoteGitEnv, withoutPassword } from './git.ts';
+import { type GitResult, git, isLockComplaint, remoteGitEnv, whileLocked, withoutPassword } from './git.ts';
 
 const askMs = 60_000;
 const fetchMs = 15 * 60_000;
@@ -159,7 +159,10 @@ async function fetchInto(runtime: Runtime, url: string, path: string, label: str
     '+refs/heads/*:refs/heads/*',
     '+refs/tags/*:refs/tags/*',
   ];
-  const result = await run(runtime, args, path, fetchMs, (text) => runtime.progress(`${label}: ${text}`));
+  const result = await whileLocked(async () => {
+    const tried = await run(runtime, args, path, fetchMs, (text) => runtime.progress(`${label}: ${text}`));
+    return { ...tried, locked: tried.exit !== 0 && isLockComplaint(tried.complaint) };
+  }, runtime.signal);
   if (result.exit !== 0) throw new Unreachable(url, result.complaint);
 }
 

@@ -1,8 +1,16 @@
 /** What is there of what is declared; reads only. */
 
 import type { ArtifactStatus, EnvFileStatus, LogStatus, RepoStatus, SkillSetStatus } from '@skillbox/protocol';
-import type { Graph } from '../graph.ts';
+import type { Graph, Item, Place, Repo } from '../graph.ts';
+import { existsAt, statAt } from '../place.ts';
 import type { Runtime } from '../runtime.ts';
+import { artifactState } from './artifacts.ts';
+import { bounded } from './bounded.ts';
+import { openDigests } from './digests.ts';
+import { envFileState } from './env-files.ts';
+import { logState } from './log-folders.ts';
+import { skillSetStates } from './skills/skill-states.ts';
+import { type TreeState, treeStates } from './trees.ts';
 
 export interface FileStates {
   readonly repos: RepoStatus[];
@@ -12,6 +20,65 @@ export interface FileStates {
   readonly logs: LogStatus[];
 }
 
-export async function fileStates(_runtime: Runtime, _graph: Graph): Promise<FileStates> {
-  throw new Error('being written');
+const filesAtOnce = 8;
+
+export async function fileStates(runtime: Runtime, graph: Graph): Promise<FileStates> {
+  const digests = openDigests(runtime.config.stateRoot);
+  const [trees, artifacts] = await Promise.all([
+    treeStates(
+      graph.repos.map(({ place }) => place),
+      runtime,
+    ),
+    bounded(graph.artifacts, filesAtOnce, (artifact) => artifactState(artifact, digests)),
+  ]);
+  const skills = skillSetStates(graph.skills);
+  return {
+    repos: graph.repos.map((repo, index) => ({
+      ...shared(repo),
+      ...placed(repo.place),
+      source: repo.source.kind,
+      ...repoState(repo, trees[index]),
+    })),
+    artifacts: graph.artifacts.map((artifact, index) => ({
+      ...shared(artifact),
+      ...placed(artifact.place),
+      state: artifacts[index] ?? 'missing',
+    })),
+    env_files: graph.envFiles.map((file) => ({
+      ...shared(file),
+      ...placed(file.place),
+      repo: file.repo ?? null,
+      state: envFileState(file),
+    })),
+    skills: graph.skills.map((set, index) => {
+      const { detail = null, skills: each = [], state = 'missing' } = skills[index] ?? {};
+      return { ...shared(set), state, skills: each, detail };
+    }),
+    logs: graph.logs.map((log) => ({ ...shared(log), ...placed(log.place), retention_days: log.retentionDays ?? null, ...logState(log) })),
+  };
 }
+
+function repoState({ place, source }: Repo, tree: TreeState | undefined): Pick<RepoStatus, 'state' | 'branch' | 'commit'> {
+  const nothing = { branch: null, commit: null };
+  const there = statAt(place);
+  if (!there) return { state: 'missing', ...nothing };
+  if (!tree)
+    return {
+      state:
+        source.kind === 'git' || existsAt({ ...place, path: `${place.path}/.git`, hostPath: `${place.hostPath}/.git` }) ? 'unknown' : 'ok',
+      ...nothing,
+    };
+  const { branch, commit } = tree;
+  return { state: tree.dirty > 0 ? 'dirty' : tree.behind > 0 ? 'behind' : 'ok', branch, commit };
+}
+
+const shared = ({
+  client,
+  id,
+  notes,
+  profiles,
+  required,
+}: Item): Pick<RepoStatus, 'id' | 'client' | 'profiles' | 'required' | 'notes'> => ({
+  ...{ id, client: client ?? null, profiles: [...profiles], required, notes: notes ?? null },
+});
+const placed = ({ hostPath, path }: Place): { path: string; host_path: string } => ({ path, host_path: hostPath });

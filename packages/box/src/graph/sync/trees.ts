@@ -10,7 +10,7 @@ import { maxJailFolders, runJailed } from '../../sandbox/jail.ts';
 import type { Place } from '../graph.ts';
 import { draftFolderAt, existsAt, wayTo } from '../place.ts';
 import { bounded } from './bounded.ts';
-import { gitFlags, localGitEnv, runBounded, withoutPassword } from './git.ts';
+import { gitFlags, isLockComplaint, localGitEnv, runBounded, whileLocked, withoutPassword } from './git.ts';
 
 export interface TreeState {
   /** null: detached. */
@@ -30,7 +30,8 @@ export interface TreeOptions {
   readonly signal: AbortSignal;
 }
 
-const stateMs = 30_000;
+/** For one tree, in seconds: one that holds git up must not hold up the others for long. */
+const patience = 10;
 const changeMs = 10 * 60_000;
 const treesAtOnce = 12;
 const maxOutput = 8 * 2 ** 20;
@@ -38,9 +39,10 @@ const maxOutput = 8 * 2 ** 20;
 /** In the order of the places; undefined where no tree of git is, or git cannot read it. Reads only. */
 export async function treeStates(
   places: readonly Place[],
-  options: TreeOptions & { readonly last?: boolean },
+  options: TreeOptions & { readonly last?: boolean; readonly patience?: number },
 ): Promise<(TreeState | undefined)[]> {
   const states = new Map<Place, TreeState>();
+  const seconds = options.patience ?? patience;
   const trees = places.filter((place) => existsAt(below(place, '.git')));
   const groups = [
     ...inGroups(
@@ -55,7 +57,11 @@ export async function treeStates(
   const read = async (group: readonly Place[]): Promise<void> => {
     let texts: string[];
     try {
-      texts = await runOver(group, { script: stateScript(options.last ?? false), args: [], timeoutMs: stateMs, write: false }, options);
+      texts = await runOver(
+        group,
+        { script: stateScript(options.last ?? false, seconds), args: [], timeoutMs: (group.length * seconds + 5) * 1000, write: false },
+        options,
+      );
     } catch {
       options.signal.throwIfAborted();
       // Its state is unknown then, and sync says why.
@@ -120,11 +126,11 @@ async function change(
   const names = place.hostPath.endsWith('.skillbox-new')
     ? [...way.names.slice(0, -1), place.hostPath.slice(dirname(place.hostPath).length + 1)]
     : way.names;
-  const [text = ''] = await runOver(
-    [place],
-    { script, args, timeoutMs: changeMs, write: true, mirror, way: { root: way.root, names } },
-    options,
-  );
+  const order = { script, args, timeoutMs: changeMs, write: true, mirror, way: { root: way.root, names } };
+  const { text } = await whileLocked(async () => {
+    const [said = ''] = await runOver([place], order, options);
+    return { text: said, locked: !said.includes('\x01done') && isLockComplaint(said) };
+  }, options.signal);
   if (text.includes('\x01done')) return;
   throw new BoxError(
     'sync_failed',
@@ -207,10 +213,10 @@ function configInEnv(): Record<string, string> {
 
 /** Only the folder itself: git would look for a repository in those above it. */
 const own = 'export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD";';
-const stateScript = (last: boolean): string =>
-  `${own} timeout -k 1 20 git status --porcelain=v2 --branch --untracked-files=normal --ignore-submodules=dirty 2>/dev/null | head -c 500000${
+const stateScript = (last: boolean, seconds: number): string =>
+  `${own} timeout -k 1 ${seconds} git status --porcelain=v2 --branch --untracked-files=normal --ignore-submodules=dirty 2>/dev/null | head -c 500000${
     last
-      ? `; printf '\\n\\001last '; timeout -k 1 20 git -c log.showSignature=false log -1 --no-color --format='%h %s' 2>/dev/null | head -c 400`
+      ? `; printf '\\n\\001last '; timeout -k 1 ${seconds} git -c log.showSignature=false log -1 --no-color --format='%h %s' 2>/dev/null | head -c 400`
       : ''
   }`;
 /** The copy belongs to somebody else than who reads it in the jail, and what a fetch starts there does not get our environment. */
