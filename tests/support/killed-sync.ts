@@ -23,9 +23,12 @@ let calls = 0;
 function counted<T>(call: () => T): T {
   calls += 1;
   if (calls !== Number(at)) return call();
-  if (calls % 2 === 1) call();
-  process.kill(process.pid, 'SIGKILL');
-  throw new Error('lives on');
+  if (calls % 2 === 0) process.kill(process.pid, 'SIGKILL');
+  try {
+    return call();
+  } finally {
+    process.kill(process.pid, 'SIGKILL');
+  }
 }
 
 const { syncGraph } = await import('../../packages/box/src/graph/sync/sync.ts');

@@ -7,7 +7,7 @@ import { BoxError } from '@skillbox/protocol';
 import type { Place, SkillSet } from '../../graph.ts';
 import type { Runtime } from '../../runtime.ts';
 import { asBoxError, type SyncWork } from '../actions.ts';
-import { bringForward } from '../forward.ts';
+import { bringForward, finishForward } from '../forward.ts';
 import { withoutPassword } from '../git.ts';
 import { askRemote, type Mirror, refreshMirror, Unreachable } from '../mirrors.ts';
 import { isVacant } from '../repos.ts';
@@ -67,6 +67,7 @@ async function fetchClone({ dryRun, runtime }: SyncWork, set: SkillSet, source: 
     });
     return { ...base, commit: mirror.commit, action: 'clone', result: 'done', usable: true };
   }
+  if (!dryRun) await finishForward(runtime, place);
   const [state] = await treeStates([place], runtime);
   if (!state)
     throw new BoxError('SKILL_REPO_CLONE_FAILED', `${place.path} is there, but git cannot read it as a clone of ${source.repo}.`, {
