@@ -12,6 +12,7 @@ import type {
   TaskOutcome,
   UpReport,
 } from '@skillbox/protocol';
+import { acceptableLayers } from '../manifest/layers.ts';
 import { formatDuration } from '../units.ts';
 import { pulseLine } from './graph-status-view.ts';
 import type { Io } from './io.ts';
@@ -181,10 +182,18 @@ export function doctorView({ healthy, checks }: GraphExamination, { paint }: Io)
 
 function verdict(healthy: boolean, checks: GraphExamination['checks'], paint: Paint): string {
   const count = (state: string): number => checks.filter((check) => check.state === state).length;
-  if (!healthy) return `${paint('red', `${count('fail')} of ${checks.length} checks failed.`)} The line under each mends it.`;
+  if (!healthy)
+    return `${paint('red', `${count('fail')} of ${checks.length} checks failed.`)} The line under each mends it.${alternative(checks)}`;
   const warnings = count('warn');
   if (warnings > 0) return `All can work. ${warnings} ${warnings === 1 ? 'remark' : 'remarks'} above.`;
   return paint('green', 'All is as declared.');
+}
+
+/** For a host that cannot have some layers, such as one without root. */
+function alternative(checks: GraphExamination['checks']): string {
+  const layers = checks.filter(({ name, state }) => state === 'fail' && acceptableLayers.some((layer) => layer === name));
+  if (layers.length === 0) return '';
+  return `\nTo do without, say so in skillbox.yaml: sandbox: {accept_missing: [${layers.map(({ name }) => name).join(', ')}]}`;
 }
 
 export function pulseView(pulse: PulseStatus, { paint }: Io): string {

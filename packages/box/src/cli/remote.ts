@@ -5,6 +5,7 @@ import type { Command } from '../commands/command.ts';
 import { commands } from '../commands/registry.ts';
 import { downPolish, upPolish } from './box-up.ts';
 import { buildPolish } from './build.ts';
+import { doctorPolish } from './doctor.ts';
 import { filesPolish } from './files.ts';
 import { healthPolish } from './health.ts';
 import type { CliContext, Leaf, Outcome } from './leaf.ts';
@@ -41,6 +42,7 @@ export const polished: Readonly<Record<string, Polish>> = {
   'sandbox.file.watch': watchPolish,
   up: upPolish,
   down: downPolish,
+  doctor: doctorPolish,
   logs: serviceLogsPolish,
 };
 
@@ -50,7 +52,7 @@ export const withoutFace: Readonly<Record<string, string>> = {
   'execution.archive': 'exec files --download writes the files themselves',
   'execution.file': 'run --download and exec files --download fetch with it',
   'skill.file': 'skill show lists the files; the dashboard compares versions with it',
-  'host.doctor': 'doctor looks by itself, and needs no server',
+  'host.doctor': 'doctor shows it, with what is declared',
   'event.follow': 'events lists what happened; the dashboard follows it',
   'signin.exchange': 'open prints the link; the dashboard exchanges its code',
   'signin.end': 'a shell does not sign in',

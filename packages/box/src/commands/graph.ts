@@ -179,10 +179,7 @@ export const graphCommands = [
       }),
     exit: okOrFailed,
   }),
-];
 
-/** Everything at once, the server of the box too. */
-export const wholeBoxCommands = [
   graphCommand({
     name: 'up',
     summary: 'Sync, run the tasks that services need, start them in order, and wait until they are healthy',
@@ -229,10 +226,7 @@ export const wholeBoxCommands = [
       }),
     exit: okOrFailed,
   }),
-];
 
-/** In the place of the one that looked at the machine only. */
-export const doctorCommands = [
   graphCommand({
     name: 'doctor',
     summary: 'Check the machine and the graph, with the line that mends each fault',

@@ -5,7 +5,7 @@ import type { Command } from './command.ts';
 import { creditCommands } from './credits.ts';
 import { eventCommands } from './events.ts';
 import { executionCommands } from './executions.ts';
-import { graphCommands, wholeBoxCommands } from './graph.ts';
+import { graphCommands } from './graph.ts';
 import { pulseCommands } from './pulse.ts';
 import { sandboxFileCommands } from './sandbox-files.ts';
 import { sandboxPortCommands } from './sandbox-ports.ts';
@@ -36,7 +36,6 @@ export const commands: readonly Command[] = [
   ...eventCommands,
   ...webhookCommands,
   ...graphCommands,
-  ...wholeBoxCommands,
   ...pulseCommands,
   ...sessionCommands,
   ...statusCommands,

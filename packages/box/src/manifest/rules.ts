@@ -6,7 +6,8 @@ import { templateProblems } from '../sandbox/template-definition.ts';
 import { workspaceName } from '../sandbox/workspace/template.ts';
 import type { FindingCode, Path, Problem } from './finding.ts';
 import type { HostFiles } from './host-files.ts';
-import { acceptableLayers, type Manifest } from './schema.ts';
+import { acceptableLayers } from './layers.ts';
+import type { Manifest } from './schema.ts';
 
 export interface RuleContext {
   readonly stateRoot: string;

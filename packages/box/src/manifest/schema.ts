@@ -5,13 +5,7 @@ import { z } from 'zod';
 import { graphSchema, selectionSchema, workspaceSchema } from '../graph/schema.ts';
 import { templateDefinition, templatePattern } from '../sandbox/template-definition.ts';
 import { parseSize } from '../units.ts';
-
-/** What a sandbox consists of, by the names that doctor and accept_missing use. */
-export const sandboxLayers = ['uid', 'user-namespace', 'seccomp', 'cgroup-memory', 'cgroup-pids', 'cgroup-cpu', 'noexec'] as const;
-export type SandboxLayer = (typeof sandboxLayers)[number];
-
-/** Those an operator can do without on a host that lacks them; the others are the floor. */
-export const acceptableLayers = ['uid', 'cgroup-memory', 'cgroup-pids', 'cgroup-cpu', 'noexec'] as const satisfies readonly SandboxLayer[];
+import { acceptableLayers, sandboxLayers } from './layers.ts';
 
 const interpreter = (language: string) =>
   z.string().optional().describe(`Absolute path of the ${language} interpreter. Default: the one in /usr/bin, /usr/local/bin or /opt`);

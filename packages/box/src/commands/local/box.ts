@@ -15,14 +15,6 @@ export const boxCommands = [
   }),
 
   localCommand({
-    name: 'box.doctor',
-    summary: 'Check what this machine has and lacks, with the line that mends it',
-    input: z.object({}),
-    cli: { words: 'doctor', examples: ['skillbox doctor', 'skillbox doctor --json'] },
-    run: async (context) => (await import('./doctor.ts')).doctor(context),
-  }),
-
-  localCommand({
     name: 'box.version',
     summary: 'Print the version',
     input: z.object({}),
