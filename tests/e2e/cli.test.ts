@@ -351,8 +351,8 @@ describe('without a box', () => {
     expect(checks.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['node', 'manifest', 'bubblewrap', 'cgroup-memory', 'python skills', 'disk', 'server']),
     );
-    expect(code).toBe(healthy ? 0 : 1);
-    for (const { name, state, fix } of checks) if (state === 'missing') expect({ name, fix }).toEqual({ name, fix: expect.any(String) });
+    expect(code).toBe(healthy ? 0 : 2);
+    for (const { name, state, fix } of checks) if (state === 'fail') expect({ name, fix }).toEqual({ name, fix: expect.any(String) });
     expect(run('doctor').stdout).toContain('bubblewrap');
   });
 
@@ -483,7 +483,7 @@ describe('going down', () => {
     expect(upped.stderr).toContain('The server did not start');
     expect(upped.stderr).toContain(`Port ${port} on 127.0.0.1 is in use`);
     const doctored = await start(['doctor'], { SKILLBOX_API_PORT: port }).ended;
-    expect(doctored).toMatchObject({ code: 1, stdout: expect.stringContaining('is used by another program') });
+    expect(doctored).toMatchObject({ code: 2, stdout: expect.stringContaining('is used by another program') });
     await new Promise((resolve) => taken.close(resolve));
     expect(run('down').stdout).toContain('No box runs');
   });

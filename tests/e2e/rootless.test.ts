@@ -44,7 +44,7 @@ describe('as an ordinary user', () => {
       for (const layer of missing) expect(result.stdout).toContain(layer);
       expect(result.status).toBe(6);
       const doctor = skillbox('doctor');
-      expect(doctor.status).toBe(1);
+      expect(doctor.status).toBe(2);
       expect(doctor.stdout).toContain('systemd-run --user --scope');
     });
   });

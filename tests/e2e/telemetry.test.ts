@@ -88,7 +88,8 @@ describe('inspect host', () => {
     expect(status).toBe(200);
     const { stdout } = await cli('doctor', '--json');
     const names = ({ checks }: HostExamination): string[] => checks.map(({ name }) => name).filter((name) => !/^(port|server)$/.test(name));
-    expect(names(body)).toEqual(names(JSON.parse(stdout) as HostExamination));
+    // The shell goes on with what is declared.
+    expect(names(JSON.parse(stdout) as HostExamination)).toEqual(expect.arrayContaining(names(body)));
     expect(body.healthy).toBe(body.checks.every(({ state }) => state !== 'missing'));
     for (const { fix, state } of body.checks) if (state === 'missing') expect(fix).toBeTruthy();
     expect(body.checks).toContainEqual(expect.objectContaining({ name: 'state root', state: 'ok', detail: box.stateRoot }));

@@ -10,7 +10,7 @@ import { checkManifest, readManifestText } from '../manifest/load.ts';
 import { type Manifest, manifestSchema } from '../manifest/schema.ts';
 import { builtInTemplates } from '../sandbox/built-in-templates.ts';
 import { createApiService } from './api-service.ts';
-import { type Entries, type Entry, findingOf, type Report, type Source, sectionNames } from './declared.ts';
+import { type Entries, type Entry, findingOf, originOf, type Report, type Source, sectionNames } from './declared.ts';
 import type { Client, Graph, Item, Origin, Selection } from './graph.ts';
 import { clientMissing, findClients, overlayFile, type ReadOverlay, readOverlay } from './overlay.ts';
 import { createPathMap, type PathMap } from './paths.ts';
@@ -19,7 +19,7 @@ import { isFor, resolveEntries } from './resolve.ts';
 import { apiService, checkEntries, checkSelected } from './rules.ts';
 import { selectEntries } from './select.ts';
 import { createVariables, type Variables } from './variables.ts';
-import { traceOrigins } from './why.ts';
+import { traceOrigins, valueAt } from './why.ts';
 
 /** What rendering and doctor want to know beside the graph. */
 export interface LoadedGraph extends Graph {
@@ -70,7 +70,12 @@ export function examineGraph(config: Config, selection: Selection): { graph?: Lo
 
   const sources = [box, ...(overlay?.value ? [overlaySource(overlay, overlay.value.client)] : [])];
   const name = config.name ?? manifest.name ?? 'skillbox';
-  const variables = createVariables(config, paths, { name, ports: manifest.workspace.ports, client: chosen });
+  const variables = createVariables(config, paths, {
+    name,
+    ports: manifest.workspace.ports,
+    client: chosen,
+    origin: (path) => declaredOrigin(box, path),
+  });
   const shownEnv = new WeakMap<object, Readonly<Record<string, string>>>();
   const entries = resolveEntries(sources, { variables, paths, stateRoot: config.stateRoot, client: chosen, shownEnv, report });
   const templates = new Set([...builtInTemplates.map((template) => template.name), 'workspace', ...Object.keys(manifest.templates)]);
@@ -136,6 +141,12 @@ function boxSource(config: Config, { manifest, document }: ReadBox): Source {
 
 function overlaySource({ file, client, document }: ReadOverlay, sections: Source['sections']): Source {
   return { file, folder: dirname(file), client, key: 'client', document, sections };
+}
+
+/** undefined for what the manifest does not say. */
+function declaredOrigin(box: Source, path: readonly string[]): Origin | undefined {
+  if (path.length === 0 || valueAt(box.document?.value, path) === undefined) return undefined;
+  return originOf(box, path);
 }
 
 const hostOf = (paths: PathMap, variable: string): string => paths.mounts.find((mount) => mount.variable === variable)?.hostPath ?? '/';

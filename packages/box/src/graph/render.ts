@@ -5,6 +5,7 @@ import { version } from '../version.ts';
 import type { Graph, Place, Selection } from './graph.ts';
 import { type LoadedGraph, loadGraph } from './load.ts';
 import type { Runtime } from './runtime.ts';
+import { withoutPassword } from './shown.ts';
 
 export async function render({ config }: Runtime, selection: Selection, { why }: { why: boolean }): Promise<RenderedGraph> {
   const graph = loadGraph(config, selection);
@@ -82,6 +83,3 @@ const withTexts = (texts: Readonly<Record<string, string>>): Record<string, stri
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const isPlace = (value: object): value is Place => 'hostPath' in value && 'inside' in value;
-
-/** An address with a password in it, which a finding has warned of. */
-const withoutPassword = (text: string): string => text.replace(/(\/\/[^/@\s]*:)[^/@\s]+@/g, '$1********@');

@@ -13,7 +13,8 @@ writeFileSync(join(folder, '.env'), 'B=file\nC="of file" # quoted\nMY_TOKEN=hush
 const env = { C: 'environment', HOME: '/root', SKILLBOX_SECRET_KEY: 'x'.repeat(32) };
 const config = loadConfig({ cwd: folder, env });
 const paths = createPathMap(config, { paths: {} });
-const make = (client?: string) => createVariables(config, paths, { name: config.name ?? '', ports: { web: 3000, 'dev-ui': 5173 }, client });
+const make = (client?: string) =>
+  createVariables(config, paths, { name: config.name ?? '', ports: { web: 3000, 'dev-ui': 5173 }, client, origin: () => undefined });
 const fill = (text: string, options: Partial<FillOptions> = {}) => make('acme').fill(text, { reader: 'workspace', ...options });
 
 describe('placeholders', () => {

@@ -65,6 +65,8 @@ export interface VariableFacts {
   readonly name: string;
   readonly ports: Readonly<Record<string, number>>;
   readonly client?: string | undefined;
+  /** Where a value of the manifest stands; undefined when it is not there. */
+  origin(path: readonly string[]): Origin | undefined;
 }
 
 export function createVariables(config: Config, paths: PathMap, facts: VariableFacts): Variables {
@@ -133,23 +135,25 @@ export function createVariables(config: Config, paths: PathMap, facts: VariableF
   };
 }
 
-function ownVariables(config: Config, paths: PathMap, { name, ports, client }: VariableFacts): Map<string, Known> {
+function ownVariables(config: Config, paths: PathMap, { name, ports, client, origin }: VariableFacts): Map<string, Known> {
   const known = new Map<string, Known>();
-  const add = (variable: string, workspace: string, host = workspace): void => {
-    const { file, line } = config.placeholder(variable) ?? { file: 'default', line: 0 };
-    known.set(variable, { values: { workspace, host }, origin: { file: file ?? 'environment', line }, secret: false });
+  const add = (variable: string, workspace: string, host = workspace, declared: readonly string[] = []): void => {
+    const given = config.placeholder(variable);
+    const from: Origin | undefined = given?.value ? { file: given.file ?? 'environment', line: given.line } : origin(declared);
+    known.set(variable, { values: { workspace, host }, origin: from ?? { file: 'default', line: 0 }, secret: false });
   };
-  add('SKILLBOX_NAME', name);
+  add('SKILLBOX_NAME', name, name, ['name']);
   add('SKILLBOX_STATE_ROOT', config.stateRoot);
   add('SKILLBOX_API_PORT', String(config.port));
   for (const [port, number] of Object.entries(ports)) {
     const variable = `SKILLBOX_${port.replaceAll('-', '_').toUpperCase()}_PORT`;
-    add(variable, config.variable(variable) ?? String(number));
+    const value = config.placeholder(variable)?.value || String(number);
+    add(variable, value, value, ['workspace', 'ports', port]);
   }
   for (const { variable, path, hostPath } of paths.mounts) {
     if (variable === undefined) continue;
     // A program on the host finds the folder where it lies on the host.
-    add(variable, path, hostPath);
+    add(variable, path, hostPath, ['workspace', 'paths', variable.replace(/^SKILLBOX_/, '').toLowerCase()]);
     add(hostVariable(variable), hostPath);
   }
   if (client !== undefined) add('CLIENT_ID', client);

@@ -30,7 +30,7 @@ function traceEntry(found: Map<string, Origin>, name: string, { source, path, it
   walk(name, path, written);
 }
 
-function valueAt(value: unknown, path: Path): unknown {
+export function valueAt(value: unknown, path: Path): unknown {
   let at = value;
   for (const part of path) at = typeof at === 'object' && at !== null ? (at as Record<PropertyKey, unknown>)[part] : undefined;
   return at;

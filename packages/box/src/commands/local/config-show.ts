@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import type { CliContext, Outcome } from '../../cli/leaf.ts';
 import { type Column, formatTable } from '../../cli/table.ts';
 import { explainConfig, type SettingName, type SettingSource, settings } from '../../config.ts';
+import { declaredWithoutSecrets } from '../../graph/shown.ts';
 import { loadManifest } from '../../manifest/load.ts';
 import { formatDuration, formatSize } from '../../units.ts';
 
@@ -19,7 +20,8 @@ export async function show({ flags, io }: CliContext): Promise<Outcome> {
     if (value === undefined) return { variable, value: null, source: 'default' };
     return { variable, value: secret ? '********' : written(name, value), source: sources.get(name) ?? 'default' };
   });
-  const manifest = loadManifest(config);
+  const declared = loadManifest(config);
+  const manifest = { ...declared, graph: declaredWithoutSecrets(declared.graph) };
   const head = io.paint('dim', `# Manifest: ${config.manifest ?? 'built-in defaults'}`);
   return {
     value: { manifest_file: config.manifest ?? null, state_root: config.stateRoot, settings: rows, manifest },

@@ -5,7 +5,7 @@ import { localCommand } from './command.ts';
 export const configCommands = [
   localCommand({
     name: 'config.validate',
-    summary: 'Check the manifest',
+    summary: 'Check the manifest and the overlays of clients',
     description: 'Every finding has its file, line and fix. Without FILE the manifest of this box is checked.',
     input: z.object({ file: z.string().optional().describe('Manifest to check') }),
     cli: {
