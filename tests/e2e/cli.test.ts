@@ -106,7 +106,8 @@ describe('a box from the shell', () => {
       /The box is up\.\nurl +http:\/\/127\.0\.0\.1:\d+\ndashboard +http:\/\/127\.0\.0\.1:\d+\/ui\/ .*\nadmin key +\S+admin\.key/,
     );
     const again = json<{ url: string; admin_key_file: string; services: object[] }>('up');
-    expect(again.services).toMatchObject([{ name: 'server', state: 'running' }]);
+    expect(again.services).toMatchObject([{ id: 'api', result: 'already-running' }]);
+    expect(run('up').stdout).toMatch(/^✓ The box is up already\.\nurl /);
     expect(first.stdout).toContain(again.url);
     expect(statSync(again.admin_key_file).mode & 0o777).toBe(0o600);
     expect(run('health')).toMatchObject({ code: 0, stdout: expect.stringMatching(/database +ok/) });
@@ -435,7 +436,8 @@ describe('going down', () => {
     const pid = services[0]?.pid ?? 0;
     expect(run('down')).toMatchObject({ code: 0, stdout: '✓ The box is down.\n' });
     expect(identify(pid)).toBeUndefined();
-    expect(json<{ services: object[] }>('down').services).toEqual([]);
+    expect(json<{ services: object[] }>('down').services).toMatchObject([{ id: 'api', result: 'not-running' }]);
+    expect(run('down')).toMatchObject({ code: 0, stdout: expect.stringContaining('No box runs') });
     expect(run('health').code).toBe(7);
   });
 

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 
 /** Writes a file only its owner may read, whole or not at all. */
@@ -8,6 +8,13 @@ export function writePrivateFile(path: string, text: string): void {
   writeSync(fd, text);
   fsyncSync(fd);
   closeSync(fd);
+  renameSync(temporary, path);
+}
+
+/** The same for what means nothing once the machine has gone down, such as pids: without waiting for the disk. */
+export function writeRunFile(path: string, text: string): void {
+  const temporary = `${path}.${process.pid}.tmp`;
+  writeFileSync(temporary, text, { mode: 0o600 });
   renameSync(temporary, path);
 }
 

@@ -1,8 +1,10 @@
 /** The server of the box as a service of the graph: the same program in the background, known by the record that it writes itself. */
 
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError, errorKinds, type ServiceOutcome, type ServiceStatus } from '@skillbox/protocol';
 import { type Config, inheritedEnv } from '../../config.ts';
+import { packageRoot } from '../../package-root.ts';
 import { rotateLog, sizeOfFile, tailOfFile } from '../../process/log-file.ts';
 import { type Ending, startProgram } from '../../process/program.ts';
 import { endProcess } from '../../process/tree.ts';
@@ -121,7 +123,7 @@ async function startServer(runtime: Runtime, words: readonly string[]): Promise<
   rotateLog(log);
   const before = sizeOfFile(log);
   const { identity, ended } = await startProgram({
-    argv: [process.execPath, process.argv[1] ?? '', ...words],
+    argv: [process.execPath, join(packageRoot(), 'dist', 'cli.js'), ...words],
     cwd: config.baseDir,
     env: inheritedEnv(),
     log,

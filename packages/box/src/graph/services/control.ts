@@ -5,6 +5,7 @@ import { BoxError, type Fault, type ServiceOutcome, type ServiceStatus, type Sta
 import { rotateLog, sizeOfFile, tailOfFile } from '../../process/log-file.ts';
 import type { Ending } from '../../process/program.ts';
 import type { ProcessTable } from '../../process/table.ts';
+import type { EndOfTree } from '../../process/tree.ts';
 import { formatDuration } from '../../units.ts';
 import type { Graph, Selection, Service } from '../graph.ts';
 import { logPath } from '../programs/log-path.ts';
@@ -75,11 +76,16 @@ export async function stopService(
   // Before the signal: who looks in between must not take it for a crash.
   if (record.wanted !== wanted) writeServiceRecord(stateRoot, { ...record, wanted });
   const pid = record.process?.pid ?? null;
-  const end = await endRecorded(runtime, record, service.stopMs, (ms) => runtime.progress(`Stopping ${service.id}, ${formatDuration(ms)}`));
-  if (end === 'stuck') {
-    const message = `Service ${service.id} did not end, not even by SIGKILL.`;
-    return outcome(service.id, 'stuck', since, { pid, error: faultOf('service_failed', message) });
+  const stuck = (fault: Fault): ServiceOutcome => outcome(service.id, 'stuck', since, { pid, error: fault });
+  let end: EndOfTree;
+  try {
+    end = await endRecorded(runtime, record, service.stopMs, (ms) => runtime.progress(`Stopping ${service.id}, ${formatDuration(ms)}`));
+  } catch (error) {
+    // In a sandbox, and no server is there to reach into it.
+    if (error instanceof BoxError) return stuck(faultOfError(error));
+    throw error;
   }
+  if (end === 'stuck') return stuck(faultOf('service_failed', `Service ${service.id} did not end, not even by SIGKILL.`));
   writeServiceRecord(stateRoot, { ...record, wanted, process: undefined, sandbox: undefined, run: undefined, failure: undefined });
   if (end === 'gone') return outcome(service.id, 'not-running', since);
   recordActivity(stateRoot, 'service.stopped', `service:${service.id}`, { pid, killed: end === 'killed' });

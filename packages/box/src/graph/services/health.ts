@@ -1,5 +1,6 @@
 /** Whether a service that runs is well. */
 
+import { BoxError } from '@skillbox/protocol';
 import type { Config } from '../../config.ts';
 import type { Graph, Healthcheck, Service } from '../graph.ts';
 import { existsAt } from '../place.ts';
@@ -31,7 +32,14 @@ export async function probeHealth(
   if (!check || check.type === 'process_running') return well;
   const timeoutMs = Math.min(check.timeoutMs, withinMs);
   if (check.type === 'path_exists') return existsAt(check.place) ? well : unwell(`${check.place.path} is not there`);
-  return at ? probeInside(runtime, check, at, timeoutMs) : probeOnHost(runtime.config, graph, service, check, timeoutMs);
+  if (!at) return probeOnHost(runtime.config, graph, service, check, timeoutMs);
+  try {
+    return await probeInside(runtime, check, at, timeoutMs);
+  } catch (error) {
+    // Without the server of the box nobody can ask in there.
+    if (error instanceof BoxError) return unwell(error.message);
+    throw error;
+  }
 }
 
 /** Ports whose use by another says that the service cannot start. */

@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StartMode } from '@skillbox/protocol';
-import { readJsonFile, writePrivateFile } from '../../private-file.ts';
+import { readJsonFile, writeRunFile } from '../../private-file.ts';
 import type { ProcessIdentity } from '../../process/identity.ts';
 import { graphFolder } from '../runtime.ts';
 
@@ -56,7 +56,7 @@ export function readServiceRecords(stateRoot: string): ServiceRecord[] {
 
 export function writeServiceRecord(stateRoot: string, record: ServiceRecord): void {
   mkdirSync(recordFolder(stateRoot), { recursive: true, mode: 0o700 });
-  writePrivateFile(recordFile(stateRoot, record.id), `${JSON.stringify(record)}\n`);
+  writeRunFile(recordFile(stateRoot, record.id), `${JSON.stringify(record)}\n`);
 }
 
 function namesIn(folder: string): string[] {

@@ -17,7 +17,7 @@ export interface StartAllOptions {
 }
 
 /** Most of a start is waiting for health; how much runs at once is then a matter of the services. */
-const atOnce = 32;
+const atOnce = 64;
 
 export async function startAll(
   runtime: Runtime,
