@@ -100,7 +100,8 @@ export function upText(report: UpReport, { paint }: Io, { log }: { readonly log?
     ],
     paint,
   );
-  const already = lines.length === 0 && services.every(({ result }) => result === 'already-running');
+  const idle = changesOf(report.sync, paint).length + tasksOf(report.tasks, paint).length === 0;
+  const already = idle && services.every(({ result }) => result === 'already-running' || result === 'external');
   const head = dry_run
     ? 'Nothing was done.'
     : ok

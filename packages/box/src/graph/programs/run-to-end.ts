@@ -5,7 +5,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
-import { readJsonFile, writePrivateFile } from '../../private-file.ts';
+import { readJsonFile, writeRunFile } from '../../private-file.ts';
 import type { ProcessIdentity } from '../../process/identity.ts';
 import { rotateLog, sizeOfFile, tailOfFile } from '../../process/log-file.ts';
 import { startProgram } from '../../process/program.ts';
@@ -84,9 +84,9 @@ async function runOnHost(runtime: Runtime, graph: Graph, { command, cwd, env: ow
     log,
   });
   writeRecord(record, { definition, run, process: started.identity });
-  // What was started is let go of, so that it can outlive this process: nothing else keeps a CLI awake until it ends.
-  const awake = setInterval(() => undefined, 60_000);
-  const ending = await Promise.race([started.ended, over(runtime.signal, timeoutMs)]).finally(() => clearInterval(awake));
+  const limit = over(runtime.signal, timeoutMs);
+  const ending = await Promise.race([started.ended, limit.reached]);
+  limit.clear();
   // In either case: what a task leaves running behind it would be nobody's.
   await endTree({ leader: started.identity, run }, { patienceMs });
   return ending === 'over' ? { exit: null, late: !runtime.signal.aborted } : { exit: ending.code, late: false };
@@ -124,14 +124,21 @@ function requireHostGround(name: string, cwd: Program['cwd']): void {
   if (why !== undefined) throw new BoxError('LOCAL_RUNTIME_START_BLOCKED', `${capital(name)} cannot run: ${why}.`);
 }
 
-function over(signal: AbortSignal, timeoutMs: number): Promise<'over'> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve('over'), timeoutMs);
-    timer.unref();
-    signal.addEventListener('abort', () => resolve('over'), { once: true });
-    if (signal.aborted) resolve('over');
+/** Its timer keeps this process alive meanwhile: the program itself does not. */
+function over(signal: AbortSignal, timeoutMs: number): { readonly reached: Promise<'over'>; clear(): void } {
+  let clear = (): void => undefined;
+  const reached = new Promise<'over'>((resolve) => {
+    const end = (): void => resolve('over');
+    const timer = setTimeout(end, timeoutMs);
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+    clear = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+    };
   });
+  return { reached, clear };
 }
 
-const writeRecord = (file: string, record: RunRecord): void => writePrivateFile(file, `${JSON.stringify(record)}\n`);
+const writeRecord = (file: string, record: RunRecord): void => writeRunFile(file, `${JSON.stringify(record)}\n`);
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
