@@ -153,6 +153,37 @@ it('up that is killed at any moment leaves records that are true, and the next o
 
 const sessionOf = (pid: number): number => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[3]);
 
+it('a service and a task that name a template run inside that sandbox, and end with down', () => {
+  declare({
+    tasks: [
+      {
+        ...{
+          id: 'seed',
+          template: 'workspace',
+          command: 'echo "$PWD" > "$SKILLBOX_WORKSPACE_ROOT/seeded"',
+          outputs: ['/workspace/seeded'],
+        },
+        env: { SKILLBOX_WORKSPACE_ROOT: '/workspace' },
+      },
+    ],
+    services: [
+      {
+        ...{ id: 'inside', template: 'workspace', bootstrap_tasks: ['seed'] },
+        command: 'echo from inside; test ! -e "$HOME/.skillbox-state" && exec python3 -m http.server 8123 --bind 127.0.0.1',
+        healthcheck: { type: 'http', url: 'http://127.0.0.1:8123/' },
+      },
+    ],
+  });
+  const up = json<UpReport>(0, 'up');
+  expect(up.tasks).toMatchObject([{ id: 'seed', result: 'done' }]);
+  expect(up.services).toMatchObject([{ id: 'api' }, { id: 'inside', result: 'started', pid: null }]);
+  const inside = json<RuntimeStatus>(0, 'status').services.find(({ id }) => id === 'inside');
+  expect(inside).toMatchObject({ state: 'running', healthy: true, pid: null, sandbox: expect.any(String) });
+  expect(run('logs', '--service', 'inside').stdout).toContain('from inside');
+  expect(json<UpReport>(0, 'up').services.at(-1)).toMatchObject({ id: 'inside', result: 'already-running' });
+  expect(json<DownReport>(0, 'down', '--service', 'inside').services).toMatchObject([{ id: 'inside', result: 'stopped' }]);
+});
+
 it('logs can be followed, over several services and through a rotation', async () => {
   declare({ services: ['one', 'two'].map((id) => ({ id, command: `echo ${id} begins; exec sleep 300` })) });
   json<UpReport>(0, 'up');
@@ -176,7 +207,7 @@ it('logs can be followed, over several services and through a rotation', async (
 
 it('a box without a manifest is its server and pulse', () => {
   const up = json<UpReport>(0, 'up');
-  expect(up).toMatchObject({ services: [{ id: 'api', result: 'started' }], tasks: [], sync: { actions: [] } });
+  expect(up).toMatchObject({ services: [{ id: 'api', result: 'started' }], tasks: [] });
   expect(existsSync(join(folder, '.skillbox-state', 'run', 'graph', 'services', 'api.json'))).toBe(true);
   expect(run('down').stdout).toBe('✓ The box is down.\n');
 });
