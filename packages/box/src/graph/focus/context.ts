@@ -8,18 +8,23 @@ import type { Graph, Place, Selection } from '../graph.ts';
 import { loadGraph } from '../load.ts';
 import { readAt, statAt, writeAt } from '../place.ts';
 import { exclusively, type Runtime } from '../runtime.ts';
+import { collect } from './collect.ts';
 import { contextText } from './context-text.ts';
 import { homePlaces, linkTarget } from './homes.ts';
 import { linkAt, linkLeadsTo } from './link.ts';
 import { createMask, knownSecrets } from './mask.ts';
-import { isFocusOf, type Live, readFocus } from './record.ts';
+import { isFocusOf, type Live, readFocus, writeFocus } from './record.ts';
 import { installedSkills } from './skills.ts';
 
+/** Of a client that is focused, the live part is collected anew too. */
 export async function context(runtime: Runtime, selection: Selection, { dryRun }: { dryRun: boolean }): Promise<ContextReport> {
   const work = async (): Promise<ContextReport> => {
     const graph = loadGraph(runtime.config, selection);
     const record = readFocus(runtime.config.stateRoot);
-    return putContext(runtime, graph, record && isFocusOf(record, graph) ? record.live : undefined, { dryRun });
+    if (!record || !isFocusOf(record, graph)) return putContext(runtime, graph, undefined, { dryRun });
+    const live = await collect(runtime, graph);
+    if (!dryRun) writeFocus(runtime.config.stateRoot, { ...record, live });
+    return putContext(runtime, graph, live, { dryRun });
   };
   return dryRun ? work() : exclusively(runtime, 'context', work);
 }

@@ -39,8 +39,8 @@ export async function up(runtime: Runtime, selection: Selection, options: UpOpti
   return options.dryRun ? plan(runtime, selection, options) : exclusively(runtime, 'up', () => bringUp(runtime, selection, options));
 }
 
-/** For who holds the lock. */
-export async function bringUp(runtime: Runtime, selection: Selection, options: UpOptions): Promise<UpReport> {
+/** For who holds the lock. `synced`: what a sync just now found, which need not be done again. */
+export async function bringUp(runtime: Runtime, selection: Selection, options: UpOptions, synced?: SyncReport): Promise<UpReport> {
   const graph = loadGraph(runtime.config, selection);
   const chosen = choose(graph, options);
   return raise(runtime, selection, graph, {
@@ -48,6 +48,7 @@ export async function bringUp(runtime: Runtime, selection: Selection, options: U
     ids: chosen.map(({ id }) => id),
     asked: options.services,
     modeOf: () => options.mode,
+    synced,
   });
 }
 
@@ -59,6 +60,7 @@ export interface Raising {
   readonly mode: StartMode;
   modeOf(service: Service): StartMode;
   readonly waitSeconds: number | undefined;
+  readonly synced?: SyncReport | undefined;
 }
 
 /** The server, then bridges, sync, tasks and services, and pulse last. Modes are checked by now. */
@@ -69,7 +71,7 @@ export async function raise(runtime: Runtime, selection: Selection, first: Graph
   // What bridges write may be what the graph is made of.
   const graph = (await refreshBridges(runtime, first)).length > 0 ? loadGraph(runtime.config, selection) : first;
   const services = graph.services.filter(({ id, own }) => ids.includes(id) && own === undefined);
-  const sync = await syncGraph(runtime, graph, { dryRun: false });
+  const sync = raising.synced ?? (await syncGraph(runtime, graph, { dryRun: false }));
   const tasks = await runTasksOf(runtime, graph, services, false);
   const asked = new Set(raising.asked.length > 0 ? raising.asked : ids);
   const started = await startAll(runtime, graph, services, { selection, modeOf, waitMs, asked, tasks });
