@@ -125,7 +125,7 @@ interface Ran {
 
 function shell(script: string): Promise<Ran> {
   return new Promise((resolve) => {
-    execFile('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env, timeout: 120_000 }, (error, stdout, stderr) =>
+    execFile('bash', ['--norc', '-euo', 'pipefail', '-c', script], { cwd: folder, env, timeout: 120_000 }, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
     );
   });
