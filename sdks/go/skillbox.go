@@ -321,14 +321,22 @@ type SyncReport struct {
 	DurationMS float64       `json:"duration_ms"`
 }
 
+// TaskOutcomeError is a record of the box.
+type TaskOutcomeError struct {
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
 // TaskOutcome is a record of the box.
 type TaskOutcome struct {
 	ID string `json:"id"`
 	// ready: it was; done: it ran and its check holds now
 	// ready, done, failed, blocked, dry-run
-	Result     string  `json:"result"`
-	DurationMS float64 `json:"duration_ms"`
-	Detail     *string `json:"detail"`
+	Result     string            `json:"result"`
+	DurationMS float64           `json:"duration_ms"`
+	Detail     *string           `json:"detail"`
+	Error      *TaskOutcomeError `json:"error"`
 	// Last lines of its log, where it failed
 	Tail []string `json:"tail"`
 }
@@ -532,15 +540,24 @@ type CreditEntry struct {
 	Actor   string  `json:"actor"`
 }
 
+// ServiceOutcomeError is a record of the box.
+type ServiceOutcomeError struct {
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
 // ServiceOutcome is a record of the box.
 type ServiceOutcome struct {
 	ID string `json:"id"`
 	// started, already-running, failed, timeout, skipped, dry-run, stopped, killed, stuck, external, not-running
-	Result     string   `json:"result"`
-	PID        *int64   `json:"pid"`
-	DurationMS float64  `json:"duration_ms"`
-	Detail     *string  `json:"detail"`
-	Tail       []string `json:"tail"`
+	Result     string               `json:"result"`
+	PID        *int64               `json:"pid"`
+	DurationMS float64              `json:"duration_ms"`
+	Detail     *string              `json:"detail"`
+	Error      *ServiceOutcomeError `json:"error"`
+	// Last lines of its log, where it failed
+	Tail []string `json:"tail"`
 }
 
 // DownReport is a record of the box.
@@ -1738,8 +1755,10 @@ type WorkSession struct {
 	UpdatedAt string  `json:"updated_at"`
 	EndedAt   *string `json:"ended_at"`
 	// How often
-	Resumed int64   `json:"resumed"`
-	Events  int64   `json:"events"`
+	Resumed int64 `json:"resumed"`
+	Events  int64 `json:"events"`
+	// Active, but nobody was heard of for an hour
+	Stale   bool    `json:"stale"`
 	Summary *string `json:"summary"`
 	// Folder with meta.json, events.jsonl and handoff.md
 	Path string `json:"path"`
@@ -1760,8 +1779,10 @@ type WorkSessionDetail struct {
 	UpdatedAt string  `json:"updated_at"`
 	EndedAt   *string `json:"ended_at"`
 	// How often
-	Resumed int64   `json:"resumed"`
-	Events  int64   `json:"events"`
+	Resumed int64 `json:"resumed"`
+	Events  int64 `json:"events"`
+	// Active, but nobody was heard of for an hour
+	Stale   bool    `json:"stale"`
 	Summary *string `json:"summary"`
 	// Folder with meta.json, events.jsonl and handoff.md
 	Path     string         `json:"path"`

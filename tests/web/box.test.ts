@@ -116,7 +116,15 @@ describe('an environment with everything in it', () => {
 
   it('shows what was done, with the last words of what failed, and a refusal in its place', async () => {
     const sync = { dry_run: false, changed: false, ok: true, actions: [], duration_ms: 1 };
-    const outcome = { id: 'worker', result: 'failed', pid: null, duration_ms: 1200, detail: 'exited with 2', tail: ['<b>boom</b>'] };
+    const outcome = {
+      id: 'worker',
+      result: 'failed',
+      pid: null,
+      duration_ms: 1200,
+      detail: 'exited with 2',
+      error: null,
+      tail: ['<b>boom</b>'],
+    };
     const report = { ok: false, dry_run: false, mode: 'prod', sync, tasks: [], services: [outcome], url: null, admin_key_file: null };
     await page.route(/\/v1\/runtime\/up$/, (route) => route.fulfill({ json: report }));
     await visitor.go('/box?item=services%2Fworker');

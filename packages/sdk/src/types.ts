@@ -979,6 +979,12 @@ export interface ServiceOutcome {
   pid: number | null;
   duration_ms: number;
   detail: string | null;
+  error: {
+    error: string;
+    message: string;
+    hint: string;
+  } | null;
+  /** Last lines of its log, where it failed */
   tail: string[];
 }
 
@@ -1159,6 +1165,11 @@ export interface TaskOutcome {
   result: 'ready' | 'done' | 'failed' | 'blocked' | 'dry-run';
   duration_ms: number;
   detail: string | null;
+  error: {
+    error: string;
+    message: string;
+    hint: string;
+  } | null;
   /** Last lines of its log, where it failed */
   tail: string[];
 }
@@ -1330,6 +1341,8 @@ export interface WorkSession {
   /** How often */
   resumed: number;
   events: number;
+  /** Active, but nobody was heard of for an hour */
+  stale: boolean;
   summary: string | null;
   /** Folder with meta.json, events.jsonl and handoff.md */
   path: string;
@@ -1350,6 +1363,8 @@ export interface WorkSessionDetail {
   /** How often */
   resumed: number;
   events: number;
+  /** Active, but nobody was heard of for an hour */
+  stale: boolean;
   summary: string | null;
   /** Folder with meta.json, events.jsonl and handoff.md */
   path: string;

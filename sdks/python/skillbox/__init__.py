@@ -313,12 +313,20 @@ class SyncReport:
 
 
 @dataclass(frozen=True)
+class TaskOutcomeError:
+    error: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
 class TaskOutcome:
     id: str
     #: ready: it was; done: it ran and its check holds now
     result: Literal["ready", "done", "failed", "blocked", "dry-run"]
     duration_ms: float
     detail: Optional[str]
+    error: Optional[TaskOutcomeError]
     #: Last lines of its log, where it failed
     tail: List[str]
 
@@ -515,12 +523,21 @@ class CreditEntry:
 
 
 @dataclass(frozen=True)
+class ServiceOutcomeError:
+    error: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
 class ServiceOutcome:
     id: str
     result: Literal["started", "already-running", "failed", "timeout", "skipped", "dry-run", "stopped", "killed", "stuck", "external", "not-running"]
     pid: Optional[int]
     duration_ms: float
     detail: Optional[str]
+    error: Optional[ServiceOutcomeError]
+    #: Last lines of its log, where it failed
     tail: List[str]
 
 
@@ -1697,6 +1714,8 @@ class WorkSession:
     #: How often
     resumed: int
     events: int
+    #: Active, but nobody was heard of for an hour
+    stale: bool
     summary: Optional[str]
     #: Folder with meta.json, events.jsonl and handoff.md
     path: str
@@ -1718,6 +1737,8 @@ class WorkSessionDetail:
     #: How often
     resumed: int
     events: int
+    #: Active, but nobody was heard of for an hour
+    stale: bool
     summary: Optional[str]
     #: Folder with meta.json, events.jsonl and handoff.md
     path: str

@@ -75,8 +75,12 @@ const taskMarks: Readonly<Record<TaskOutcome['result'], Mark>> = {
 function tasksOf(tasks: readonly TaskOutcome[], paint: Paint): string[] {
   return tasks
     .filter(({ result }) => result !== 'ready')
-    .map(({ id, result, duration_ms, detail, tail }) =>
-      [line(taskMarks[result], `task ${oneLine(id)}`, result, duration_ms, detail, paint), ...tailOf(tail, paint)].join('\n'),
+    .map(({ id, result, duration_ms, detail, error, tail }) =>
+      [
+        line(taskMarks[result], `task ${oneLine(id)}`, result, duration_ms, detail ?? error?.message ?? null, paint),
+        ...tailOf(tail, paint),
+        ...hintOf(error, paint),
+      ].join('\n'),
     );
 }
 
@@ -146,9 +150,13 @@ const serviceMarks: Readonly<Record<ServiceOutcome['result'], Mark>> = {
 };
 
 function servicesOf(services: readonly ServiceOutcome[], paint: Paint): string[] {
-  return services.map(({ id, result, pid, duration_ms, detail, tail }) => {
-    const told = detail ?? (pid === null ? null : `pid ${pid}`);
-    return [line(serviceMarks[result], oneLine(id), result, duration_ms, told, paint), ...tailOf(tail, paint)].join('\n');
+  return services.map(({ id, result, pid, duration_ms, detail, error, tail }) => {
+    const told = detail ?? error?.message ?? (pid === null ? null : `pid ${pid}`);
+    return [
+      line(serviceMarks[result], oneLine(id), result, duration_ms, told, paint),
+      ...tailOf(tail, paint),
+      ...hintOf(error, paint),
+    ].join('\n');
   });
 }
 
@@ -156,6 +164,10 @@ function line([mark, tone]: Mark, name: string, result: string, ms: number, deta
   const took = ms >= 1 ? ` after ${formatDuration(ms)}` : '';
   return `${paint(tone, mark)} ${paint('bold', name)}  ${result}${took}${detail === null ? '' : `  ${oneLine(detail)}`}`;
 }
+
+/** Outcomes of an older box have no error. */
+const hintOf = (error: ServiceOutcome['error'] | undefined, paint: Paint): string[] =>
+  error ? [`    ${paint('cyan', oneLine(error.hint))}`] : [];
 
 const tailOf = (tail: readonly string[], paint: Paint): string[] => tail.map((text) => `    ${paint('dim', '│')} ${printable(text)}`);
 

@@ -164,12 +164,15 @@ describe('render', () => {
 
 describe('up and down', () => {
   const sync = { dry_run: false, changed: false, ok: true, actions: [], duration_ms: 1 };
-  const outcome = { pid: null, duration_ms: 0, detail: null, tail: [] };
+  const outcome = { pid: null, duration_ms: 0, detail: null, error: null, tail: [] };
 
   it('shows the last words of what failed', () => {
-    const services = [{ ...outcome, id: 'web', result: 'failed', duration_ms: 1500, detail: 'exited with 1', tail: ['boom', 'bang'] }];
+    const error = { error: 'service_failed', message: 'It failed.', hint: 'Look at its log.' };
+    const services = [
+      { ...outcome, id: 'web', result: 'failed', duration_ms: 1500, detail: 'exited with 1', error, tail: ['boom', 'bang'] },
+    ];
     const text = viewOf('up', { ok: false, dry_run: false, mode: 'reuse', sync, tasks: [], services, url: null, admin_key_file: null }, io);
-    expect(text).toBe('✗ web  failed after 1.5s  exited with 1\n    │ boom\n    │ bang\n\n✗ Not all is up.');
+    expect(text).toBe('✗ web  failed after 1.5s  exited with 1\n    │ boom\n    │ bang\n    Look at its log.\n\n✗ Not all is up.');
   });
 
   it('says what a dry run would stop, and that nothing was done', () => {

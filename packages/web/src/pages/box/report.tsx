@@ -61,8 +61,9 @@ function Outcome({
       <Badge text={result} tone={toneOfResult(result)} />
       <strong>{name}</strong>
       <span className="wrap">
-        {detail ?? ''} {duration_ms >= 1 && <span className="faint">{formatMs(duration_ms)}</span>}
+        {detail ?? error?.message ?? ''} {duration_ms >= 1 && <span className="faint">{formatMs(duration_ms)}</span>}
       </span>
+      {error && <small className="faint">{error.hint}</small>}
       {tail.length > 0 && (
         <pre className="tail" tabIndex={0}>
           {tail.join('\n')}

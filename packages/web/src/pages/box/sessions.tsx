@@ -88,7 +88,10 @@ export function Sessions() {
                         {session.goal && <div className="faint">{session.goal}</div>}
                       </td>
                       <td>
-                        <Badge text={session.state} tone={sessionTones[session.state]} />
+                        <span className="cluster">
+                          <Badge text={session.state} tone={sessionTones[session.state]} />
+                          {session.stale && <Badge text="nobody was heard of" tone="warn" />}
+                        </span>
                       </td>
                       <td>{session.client_id}</td>
                       <td className="right">{session.events}</td>
