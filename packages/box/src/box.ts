@@ -21,7 +21,10 @@ import { createRecords, type Records } from './executions/records.ts';
 import { clearSpool, recoverExecutions } from './executions/recovery.ts';
 import { createSlots } from './executions/slots.ts';
 import { packArtifacts } from './executions/tarball.ts';
+import { graphFigures } from './graph/figures.ts';
+import { type Ingestion, startIngestion } from './graph/journal/ingest.ts';
 import { createPathMap } from './graph/paths.ts';
+import { guardPulse, type PulseGuard } from './graph/pulse/guard.ts';
 import { followOutput, type OutputWriter } from './graph/sandboxed-output.ts';
 import { type Heartbeat, hostId, startHeartbeat } from './host.ts';
 import { createHosts, type Hosts } from './hosts.ts';
@@ -158,6 +161,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     ahead: () => ahead.state,
     egressConnections: () => egress.connections(),
     webhooksPending: () => webhooks.pending(),
+    graph: () => graphFigures(config.stateRoot),
   });
   const webhooks = createWebhooks({
     ...{ database, events, host, leases, log, secrets },
@@ -232,6 +236,8 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   let upkeep: NodeJS.Timeout | undefined;
   let watch: Watch | undefined;
   let output: OutputWriter | undefined;
+  let ingestion: Ingestion | undefined;
+  let guard: PulseGuard | undefined;
 
   return {
     ...{
@@ -299,6 +305,8 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       });
       await webhooks.start();
       output = followOutput({ stateRoot: config.stateRoot, sandboxes, log });
+      ingestion = startIngestion({ stateRoot: config.stateRoot, host, database, events, log });
+      guard = guardPulse({ config, log });
       clearSpool(spoolFolder, (id) => executions.owns(id));
       stopListening = database.listen(
         cancelChannel,
@@ -311,11 +319,13 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     async stop() {
       if (upkeep) clearInterval(upkeep);
       watch?.stop();
+      guard?.stop();
       // Who waits for packages must not hold up the others.
       await dependencies.stop();
       await executions.drain(config.drainTimeout);
       stopListening?.();
       await output?.stop();
+      await ingestion?.stop();
       await sandboxes.stop();
       await stock.close();
       await egress.stop();

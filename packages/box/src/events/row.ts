@@ -3,7 +3,11 @@ import type { ActorKind, BoxEvent } from '@skillbox/protocol';
 import type { EventRowRead } from './filter.ts';
 
 /** What the one who appends knows; the rest is filled in. */
-export type NewEvent = Omit<BoxEvent, 'seq' | 'id' | 'time' | 'host' | 'data'> & { readonly data?: BoxEvent['data'] };
+export type NewEvent = Omit<BoxEvent, 'seq' | 'id' | 'time' | 'host' | 'data'> & {
+  readonly data?: BoxEvent['data'];
+  /** Of what happened before it could be appended; default: now. */
+  readonly time?: string;
+};
 
 export const eventColumns = [
   'id',
@@ -21,7 +25,7 @@ export const eventColumns = [
 export function asRow(event: NewEvent, host: string): Omit<EventRowRead, 'seq'> {
   return {
     id: `evt_${randomUUID()}`,
-    time: new Date().toISOString(),
+    time: event.time ?? new Date().toISOString(),
     tenant: event.tenant,
     actor_kind: event.actor.kind,
     actor_id: event.actor.id,

@@ -1,7 +1,8 @@
 /** What the box counts, for Prometheus. Labels are bounded: routes and states, never tenants, names or ids. */
 
-import { type ExecutionPhase, type ExecutionTimings, executionPhases } from '@skillbox/protocol';
+import { type ExecutionPhase, type ExecutionTimings, executionPhases, serviceStates } from '@skillbox/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { GraphFigures } from '../graph/figures.ts';
 import type { WarmState } from '../sandbox/provider.ts';
 import type { StockState } from '../sandbox/stock.ts';
 
@@ -29,6 +30,7 @@ export interface Readings {
   ahead(): StockState;
   egressConnections(): number;
   webhooksPending(): Promise<number>;
+  graph(): GraphFigures;
 }
 
 const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -65,6 +67,7 @@ export function createMetrics(readings: Readings): Metrics {
   gauge('skillbox_pool_missed', 'Creates since the start that could have been served, had one been ready', () => readings.ahead().missed);
   gauge('skillbox_egress_connections', 'Connections of sandboxes to the egress proxy', readings.egressConnections);
   gauge('skillbox_webhook_deliveries_pending', 'Deliveries that wait, of the webhooks this host delivers for', readings.webhooksPending);
+  graphGauges(registry, readings);
   const phaseSeconds = new Histogram({
     name: 'skillbox_execution_phase_seconds',
     help: 'Time of executions by phase; start says whether a sandbox stood ready for it',
@@ -130,4 +133,34 @@ export function createMetrics(readings: Readings): Metrics {
     }),
     render: () => registry.metrics(),
   };
+}
+
+/** One reading of the disk serves all gauges of a scrape: the first of them reads it. */
+function graphGauges(registry: Registry, readings: Readings): void {
+  const registers = [registry];
+  let figures: GraphFigures;
+  new Gauge({
+    name: 'skillbox_graph_services',
+    help: 'Services of the graph by state, as pulse last saw them',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      figures = readings.graph();
+      for (const state of serviceStates) this.set({ state }, figures.services.get(state) ?? 0);
+    },
+  });
+  const gauge = (name: string, help: string, read: () => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  gauge('skillbox_pulse_up', '1 while pulse runs', () => Number(figures.pulseUp));
+  gauge('skillbox_pulse_heals', 'Services that pulse brought back', () => figures.heals);
+  gauge('skillbox_graph_service_restarts', 'Starts by pulse since services were last started by hand', () => figures.restarts);
+  gauge('skillbox_graph_services_given_up', 'Services that fell too often', () => figures.givenUp);
+  gauge('skillbox_graph_checks_failing', 'Declared checks that do not hold', () => figures.failingChecks);
 }

@@ -1,13 +1,14 @@
 /** Pulse at work: hears of processes that end, looks at everything now and then, and hands what fell to the mender. */
 
-import { type FSWatcher, mkdirSync, watch } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, watch } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { identify, isAlive, type ProcessIdentity } from '../../process/identity.ts';
 import { readServerRecord } from '../../state.ts';
 import { apiService } from '../rules.ts';
 import { graphFolder, isGraphBusy, type Runtime } from '../runtime.ts';
+import { outputFile } from '../sandboxed-output.ts';
 import { readServiceRecords, type ServiceRecord } from '../services/records.ts';
 import { definitionOf } from '../services/running.ts';
 import { type Patience, usualPatience } from './backoff.ts';
@@ -88,7 +89,8 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
       if (!record.wanted || mender.isFallen(record.id)) continue;
       const process = processOf(stateRoot, record);
       if (process && isAlive(process)) processes.set(record.id, process);
-      else if (!record.sandbox) mender.suspect(record.id, 'crashed');
+      // In a sandbox its output ends with it: the server then removes the file that says where it goes.
+      else if (!record.sandbox || !existsSync(outputFile(stateRoot, record.sandbox.program))) mender.suspect(record.id, 'crashed');
     }
     owners = new Map([...processes].map(([id, { pid, startTime }]) => [`${pid} ${startTime}`, id]));
     watcher.watch([...processes.values()]);
@@ -209,7 +211,7 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
     const name = (subject: string, is: string): string => `${subject.split(':')[0]}.${is}`;
     for (const one of sight.items) tellTransitions(book, state.item_states, [one], (is) => name(one.subject, is));
     state.item_states = Object.fromEntries(sight.items.map(({ subject, state: is }) => [subject, is]));
-    await keepLogs(runtime(), records, say);
+    await keepLogs(runtime(), graphs.all(), records, say);
     state.cycle_count++;
     book.flush();
   };
@@ -228,18 +230,20 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
       void lookOnce().finally(lookOn);
     });
 
-  const services = join(graphFolder(stateRoot), 'services');
-  mkdirSync(services, { recursive: true, mode: 0o700 });
   let gathering = false;
-  const records: FSWatcher = watch(services, () => {
+  const reread = (): void => {
     if (gathering) return;
     gathering = true;
     later(gatherMs, () => {
       gathering = false;
       readRecords();
     });
+  };
+  const folders = [join(graphFolder(stateRoot), 'services'), dirname(outputFile(stateRoot, 0))];
+  const folderWatchers = folders.map((folder) => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return watch(folder, reread).on('error', (error) => say(`${folder} is read at whole looks only: ${error.message}`));
   });
-  records.on('error', (error) => say(`records are read at whole looks only: ${error.message}`));
 
   const self = identify(process.pid);
   Object.assign(state, {
@@ -263,7 +267,7 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
     async stop() {
       stopped = true;
       for (const timer of timers) clearTimeout(timer);
-      records.close();
+      for (const one of folderWatchers) one.close();
       const patient = setTimeout(() => ending.abort(), stopMs);
       await mender.stop();
       clearTimeout(patient);
