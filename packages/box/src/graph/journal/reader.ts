@@ -31,7 +31,7 @@ export function readNew(journal: Pick<Journal, 'folder' | 'name'>, from: Positio
   let more = false;
   for (const segment of segmentsOf(journal)) {
     const known = from[segment.number];
-    const read = more ? undefined : readSegment(segment, known);
+    const read: Read | undefined = more ? undefined : readSegment(segment, known);
     if (read) {
       lines.push(...read.lines);
       position[segment.number] = read.mark;
@@ -41,7 +41,13 @@ export function readNew(journal: Pick<Journal, 'folder' | 'name'>, from: Positio
   return { lines, position, more };
 }
 
-function readSegment({ path }: Segment, known: Mark | undefined): { lines: string[]; mark: Mark; more: boolean } | undefined {
+interface Read {
+  readonly lines: string[];
+  readonly mark: Mark;
+  readonly more: boolean;
+}
+
+function readSegment({ path }: Segment, known: Mark | undefined): Read | undefined {
   let fd: number;
   try {
     fd = openSync(path, 'r');
