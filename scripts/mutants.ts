@@ -4,6 +4,7 @@ import { composeMutants } from './compose-mutants.ts';
 import { credentialMutants } from './credential-mutants.ts';
 import { egressMutants } from './egress-mutants.ts';
 import { nestMutants } from './nest-mutants.ts';
+import { workspaceMutants } from './workspace-mutants.ts';
 
 export interface Edit {
   readonly file: string;
@@ -816,6 +817,7 @@ export const mutants: readonly Mutant[] = [
   ...warm,
   ...pools,
   ...nestMutants,
+  ...workspaceMutants,
   ...namespaces,
   ...identity,
   ...files,

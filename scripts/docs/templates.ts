@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { builtInTemplates } from '../../packages/box/src/sandbox/built-in-templates.ts';
 import { templateDefinition } from '../../packages/box/src/sandbox/template-definition.ts';
+import { isWorkspace, workspaceTemplate } from '../../packages/box/src/sandbox/workspace/template.ts';
 import { formatDuration, formatSize } from '../../packages/box/src/units.ts';
 import { code, generatedNote, table } from './markdown.ts';
 
@@ -10,19 +11,22 @@ type JsonSchema = z.core.JSONSchema.JSONSchema;
 
 export function renderTemplates(): string {
   const schema = z.toJSONSchema(templateDefinition, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
-  const builtIn = builtInTemplates.map(({ name, description, providers, resources, ttl, idle, admin_only }) => [
-    code(name),
-    `${description}${admin_only ? ' Administrators only.' : ''}`,
-    providers.map(code).join(', '),
-    `${resources.cpu} CPU, ${formatSize(resources.memory_bytes)} memory, ${formatSize(resources.disk_bytes)} disk, ${resources.processes} processes`,
-    `${formatDuration(ttl.default_ms)}, at most ${formatDuration(ttl.max_ms)}`,
-    idle.after_ms === null ? 'keep' : `${idle.action} after ${formatDuration(idle.after_ms)}`,
-  ]);
+  const builtIn = [...builtInTemplates, workspaceTemplate()].map((template) => {
+    const { name, description, providers, resources, ttl, idle, admin_only } = template;
+    return [
+      code(name),
+      `${description}${admin_only ? ' Administrators only.' : ''}`,
+      providers.map(code).join(', '),
+      `${resources.cpu} CPU, ${formatSize(resources.memory_bytes)} memory, ${formatSize(resources.disk_bytes)} disk, ${resources.processes} processes`,
+      isWorkspace(template) ? 'no end' : `${formatDuration(ttl.default_ms)}, at most ${formatDuration(ttl.max_ms)}`,
+      idle.after_ms === null ? 'keep' : `${idle.action} after ${formatDuration(idle.after_ms)}`,
+    ];
+  });
   return `${generatedNote}
 
 # Templates
 
-A template says what a [sandbox](sandboxes.md) is made from: its provider, limits, network, time. Templates are built in, declared under \`templates:\` in [skillbox.yaml](manifest.md), or made over the API by administrators, where every change is a new version. \`python\` means the newest version, \`python@2\` that one; a sandbox records exactly what it was made from. A declared template may replace a built-in one. What is built in or declared cannot be changed over the API.
+A template says what a [sandbox](sandboxes.md) is made from: its provider, limits, network, time. Templates are built in, declared under \`templates:\` in [skillbox.yaml](manifest.md), or made over the API by administrators, where every change is a new version. \`python\` means the newest version, \`python@2\` that one; a sandbox records exactly what it was made from. A declared template may replace a built-in one, but for \`workspace\`, which alone has [durable folders](workspace.md). What is built in or declared cannot be changed over the API.
 
 \`\`\`sh
 skillbox template list

@@ -106,6 +106,7 @@ const idempotencyForMs = 24 * hourMs;
 export async function openBox(config: Config, log: Logger): Promise<Box> {
   const manifest = loadManifest(config, (warning) => log.warn({ manifest: config.manifest }, warning));
   const hooks = declaredHooks(manifest.webhooks, config);
+  const { mounts } = createPathMap(config, manifest.workspace);
   makeStateRoot(config.stateRoot);
   const lock = await lockState(config.stateRoot);
   clearTemporary(config.stateRoot);
@@ -139,11 +140,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     paths: manifest.sandbox.paths,
     channelRoot,
     diskReserve: config.diskReserve,
-    workspace: {
-      mounts: createPathMap(config, manifest.workspace).mounts,
-      stateRoot: config.stateRoot,
-      user: manifest.workspace.agent_user,
-    },
+    workspace: { mounts, stateRoot: config.stateRoot, user: manifest.workspace.agent_user },
     onWarning: (message) => log.warn(message),
   });
   const slots = createSlots({
@@ -304,7 +301,10 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
         leavesWork: async () => (await records.unfinished(host)).length > 0 || (await dependencies.leavesWork()),
       });
       await webhooks.start();
-      output = followOutput({ stateRoot: config.stateRoot, sandboxes, log });
+      output = followOutput({
+        ...{ stateRoot: config.stateRoot, sandboxes, log },
+        inside: mounts.filter(({ writable }) => writable).map(({ hostPath }) => hostPath),
+      });
       ingestion = startIngestion({ stateRoot: config.stateRoot, host, database, events, log });
       guard = guardPulse({ config, log });
       clearSpool(spoolFolder, (id) => executions.owns(id));

@@ -1,10 +1,11 @@
 /** Flags, environment and defaults become one typed object here; nothing else reads process.env. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
 import { z } from 'zod';
+import { diskUid } from './sandbox/disk-owner.ts';
 import { parseDuration, parseSize } from './units.ts';
 
 const size = (fallback: string) => z.string().default(fallback).transform(asUnit(parseSize, 'a size such as 256Mi'));
@@ -458,9 +459,17 @@ function findManifest(named: string | undefined, cwd: string): string | undefine
   }
   for (let dir = cwd; ; dir = dirname(dir)) {
     const path = join(dir, 'skillbox.yaml');
-    if (existsSync(path)) return path;
+    if (existsSync(path)) return trusted(path);
     if (dirname(dir) === dir) return undefined;
   }
+}
+
+/** What was written in a workspace decides nothing on the host, whoever happens to stand in its folder. Who means it names it. */
+function trusted(path: string): string {
+  if (statSync(path).uid !== diskUid) return path;
+  throw new BoxError('manifest_invalid', `${path} was written in a workspace, and is not taken for the manifest of a box.`, {
+    hint: 'Go to the folder of your own box, or name its manifest with --manifest.',
+  });
 }
 
 /** What lowers a maximum means the default too, unless the default was chosen: then the two contradict each other. */

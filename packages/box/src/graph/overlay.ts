@@ -1,6 +1,6 @@
 /** Overlays of clients: found by their folders, read like the manifest. */
 
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { BoxError, clientPattern } from '@skillbox/protocol';
 import { type CheckedDocument, checkDocument } from '../manifest/check-document.ts';
@@ -51,6 +51,5 @@ export function clientMissing(client: string, clients: readonly string[], client
   });
 }
 
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
-}
+/** Also where a file lies in the place of the folder. */
+const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();

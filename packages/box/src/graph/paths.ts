@@ -159,7 +159,7 @@ function trimmed(path: string): string {
 }
 
 /** Behind all links, as far as it exists. */
-function realPath(path: string): string {
+export function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {

@@ -4,12 +4,13 @@
  */
 
 import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, watch, writeFileSync } from 'node:fs';
-import { dirname, join, resolve, sep } from 'node:path';
+import { dirname, join } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
 import type { Logger } from '../observe/log.ts';
 import { readJsonFile } from '../private-file.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import { workspaceTenant } from '../sandbox/workspace/template.ts';
+import { isWithin, realPath } from './paths.ts';
 import { graphFolder } from './runtime.ts';
 
 export interface OutputRecord {
@@ -17,7 +18,7 @@ export interface OutputRecord {
   /** As the guest numbers it; the tag says whether it still is the one. */
   readonly program: number;
   readonly tag: string;
-  /** A file in logs/ of the state root. */
+  /** On the host's own ground. */
   readonly log: string;
   /** Number of the last output that stands in it. */
   readonly after: number;
@@ -31,6 +32,8 @@ export interface OutputParts {
   readonly stateRoot: string;
   readonly sandboxes: Pick<Sandboxes, 'get' | 'use'>;
   readonly log: Logger;
+  /** Folders of the host that the workspace can write: what lies there may lead elsewhere, and is not written. */
+  readonly inside: readonly string[];
 }
 
 /** Output is written in pieces of this time; who kills the server in between finds them twice. */
@@ -41,14 +44,12 @@ const folderOf = (stateRoot: string): string => join(graphFolder(stateRoot), 'ou
 export const outputFile = (stateRoot: string, run: number): string => join(folderOf(stateRoot), `${run}.json`);
 
 export function writeOutputRecord(stateRoot: string, run: number, record: OutputRecord): void {
-  if (!resolve(record.log).startsWith(join(resolve(stateRoot), 'logs') + sep))
-    throw new BoxError('internal', `${record.log} is no log of the box.`);
   mkdirSync(folderOf(stateRoot), { recursive: true, mode: 0o700 });
   mkdirSync(dirname(record.log), { recursive: true, mode: 0o700 });
   putRecord(outputFile(stateRoot, run), record);
 }
 
-export function followOutput({ stateRoot, sandboxes, log }: OutputParts): OutputWriter {
+export function followOutput({ stateRoot, sandboxes, log, inside }: OutputParts): OutputWriter {
   const folder = folderOf(stateRoot);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const abort = new AbortController();
@@ -58,7 +59,7 @@ export function followOutput({ stateRoot, sandboxes, log }: OutputParts): Output
     if (abort.signal.aborted) return;
     for (const name of readdirSync(folder)) {
       if (!/^\d+\.json$/.test(name) || writing.has(name)) continue;
-      const work = writeOut({ sandboxes, file: join(folder, name), signal: abort.signal })
+      const work = writeOut({ sandboxes, inside, file: join(folder, name), signal: abort.signal })
         .catch((error: Error) => log.warn({ err: error, program: name }, 'the output of a program could not be written; tried again'))
         .finally(() => writing.delete(name));
       writing.set(name, work);
@@ -94,10 +95,15 @@ export function followOutput({ stateRoot, sandboxes, log }: OutputParts): Output
 
 async function writeOut({
   sandboxes,
+  inside,
   file,
   signal,
-}: Pick<OutputParts, 'sandboxes'> & { file: string; signal: AbortSignal }): Promise<void> {
+}: Pick<OutputParts, 'inside' | 'sandboxes'> & { file: string; signal: AbortSignal }): Promise<void> {
   const record = readJsonFile<OutputRecord>(file);
+  if (record && leadsInside(record.log, inside)) {
+    rmSync(file, { force: true });
+    throw new BoxError('forbidden', `${record.log} lies where the workspace can write, and no log of the box does.`);
+  }
   if (!record || !(await isReady(sandboxes, record.sandbox))) return rmSync(file, { force: true });
   const { handle, done } = await sandboxes.use(workspaceTenant, record.sandbox);
   try {
@@ -126,6 +132,15 @@ async function writeOut({
     }
   } finally {
     done();
+  }
+}
+
+/** At any step of its way: behind a link of the inside it would seem to lie elsewhere. */
+function leadsInside(path: string, inside: readonly string[]): boolean {
+  const folders = inside.map(realPath);
+  for (let at = dirname(path); ; at = dirname(at)) {
+    if (folders.some((folder) => isWithin(realPath(at), folder))) return true;
+    if (dirname(at) === at) return false;
   }
 }
 
