@@ -7,9 +7,14 @@ export function formatMs(ms: number | null | undefined): string {
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
-  const minutes = Math.floor(ms / 60_000);
-  if (minutes < 60) return `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const seconds = Math.round(ms / 1000);
+  return seconds < 3600 ? inTwo(seconds, 'min', 's') : inTwo(Math.floor(seconds / 60), 'h', 'min');
+}
+
+/** The smaller unit, sixty of which are a larger one, is left out where there is none of it. */
+function inTwo(smaller: number, large: string, small: string): string {
+  const rest = smaller % 60;
+  return `${Math.floor(smaller / 60)} ${large}${rest === 0 ? '' : ` ${rest} ${small}`}`;
 }
 
 export function formatBytes(bytes: number | null | undefined): string {
