@@ -731,7 +731,9 @@ type HostReport struct {
 	Host    string `json:"host"`
 	Version string `json:"version"`
 	CPUs    int64  `json:"cpus"`
-	// Over 1, 5 and 15 minutes
+	// Share of all processors that was busy in the last seconds
+	CPUUsed float64 `json:"cpu_used"`
+	// Programs that ran or wanted to, over 1, 5 and 15 minutes
 	Load   []float64        `json:"load"`
 	Memory HostReportMemory `json:"memory"`
 	// Where the state root is

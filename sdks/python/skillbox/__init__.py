@@ -732,7 +732,9 @@ class HostReport:
     host: str
     version: str
     cpus: int
-    #: Over 1, 5 and 15 minutes
+    #: Share of all processors that was busy in the last seconds
+    cpu_used: float
+    #: Programs that ran or wanted to, over 1, 5 and 15 minutes
     load: List[float]
     memory: HostReportMemory
     #: Where the state root is
