@@ -25,7 +25,7 @@ check: setup ## Lint, types, boundaries, generated files, dead code
 agents: setup ## Install Codex and OpenCode for this (800 MB), and let each find and call a skill of a box over MCP
 	@cmp -s tests/agents/others/package.json tests/agents/others/node_modules/.installed || \
 		(cd tests/agents/others && npm install --no-audit --no-fund --no-package-lock --loglevel=error && cp package.json node_modules/.installed)
-	@node scripts/run-ts.mjs tests/agents/others.ts
+	@node scripts/run-ts.mjs tests/e2e/other-agents.ts
 
 bench: ## Measure beside plain processes, bubblewrap, Docker and others; writes docs/benchmarks.md. PART="latency growth" for some of it
 	@scripts/setup.sh bench

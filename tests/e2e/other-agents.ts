@@ -1,19 +1,19 @@
 /**
  * Codex and OpenCode from npm find a skill of a box over MCP and call it, as `skillbox mcp install` has set them up: make agents. Their
- * models are scripts on this machine. What Claude Code does is in tests/e2e; these two are 800 MB, and so are not part of every run.
+ * models are scripts on this machine. What Claude Code does is claude-code.test.ts; these two are 800 MB, and so are not part of every run.
  */
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { built } from '../e2e/cli-process.ts';
 import { startTestBox } from '../support/box.ts';
 import { type ScriptedModel, startScriptedModel } from '../support/scripted-model.ts';
 import { startScriptedResponses } from '../support/scripted-responses.ts';
 import { pythonAnswer } from '../support/skills.ts';
+import { built } from './cli-process.ts';
 
-const programs = join(import.meta.dirname, 'others/node_modules/.bin');
+const programs = join(import.meta.dirname, '../agents/others/node_modules/.bin');
 const withinMs = 90_000;
 const use = { tool: 'skill_adder', input: { a: 20, b: 22 } };
 const prompt = 'Add 20 and 22 with the tool you have.';
