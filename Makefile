@@ -2,7 +2,7 @@
 MAKEFLAGS += --no-print-directory
 bin := node_modules/.bin
 
-.PHONY: up down setup build test check fix docs examples bench bench-quick load soak screenshots mutate-boundary clean
+.PHONY: up down setup build test check fix docs examples agents bench bench-quick load soak screenshots mutate-boundary clean
 
 up: setup ## Install, build, start the box, run a first skill
 	@scripts/up.sh
@@ -21,6 +21,11 @@ check: setup ## Lint, types, boundaries, generated files, dead code
 	@$(bin)/depcruise packages --config .dependency-cruiser.cjs
 	@$(bin)/knip --include files,dependencies,unlisted,unresolved
 	@node scripts/run-ts.mjs scripts/generate-docs.ts --check
+
+agents: setup ## Install Codex and OpenCode for this (800 MB), and let each find and call a skill of a box over MCP
+	@cmp -s tests/agents/others/package.json tests/agents/others/node_modules/.installed || \
+		(cd tests/agents/others && npm install --no-audit --no-fund --no-package-lock --loglevel=error && cp package.json node_modules/.installed)
+	@node scripts/run-ts.mjs tests/e2e/other-agents.ts
 
 bench: ## Measure beside plain processes, bubblewrap, Docker and others; writes docs/benchmarks.md. PART="latency growth" for some of it
 	@scripts/setup.sh bench

@@ -3,22 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openApiDocument } from '../../packages/box/src/server/openapi.ts';
+import type { Schema } from './schema.ts';
 
 const root = join(import.meta.dirname, '../..');
 /** Requests, whose form is each SDK's own, and errors. */
 const notRecords = ['CreateSandbox', 'ExecutionRequest', 'NetworkChoice', 'Error'];
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly enum?: readonly string[];
-  readonly anyOf?: readonly Schema[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly additionalProperties?: Schema | boolean;
-  readonly description?: string;
-}
 
 type Type =
   | { readonly kind: 'text' | 'integer' | 'number' | 'truth' | 'anything' }
@@ -72,7 +61,7 @@ function records(): RecordType[] {
   };
   const typeOf = (schema: Schema, inner: string): { type: Type; nullable: boolean } => {
     if (schema.$ref) return named(schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1));
-    if (schema.enum) return { type: { kind: 'choice', words: schema.enum }, nullable: false };
+    if (schema.enum) return { type: { kind: 'choice', words: schema.enum.map(String) }, nullable: false };
     const types = schema.anyOf ?? (Array.isArray(schema.type) ? schema.type.map((type: string) => ({ ...schema, type })) : [schema]);
     const values = types.filter(({ type }) => type !== 'null');
     const [only] = values as [Schema];

@@ -1,19 +1,7 @@
 /** packages/sdk/src/types.ts: what the box says about itself in /openapi.json, as types. The SDK depends on nothing, and still cannot drift. */
 
 import { openApiDocument } from '../../packages/box/src/server/openapi.ts';
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly enum?: readonly unknown[];
-  readonly const?: unknown;
-  readonly anyOf?: readonly Schema[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly additionalProperties?: Schema | boolean;
-  readonly description?: string;
-}
+import type { Schema } from './schema.ts';
 
 interface Operation {
   readonly summary: string;

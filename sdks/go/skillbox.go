@@ -1048,7 +1048,9 @@ type HostReport struct {
 	Host    string `json:"host"`
 	Version string `json:"version"`
 	CPUs    int64  `json:"cpus"`
-	// Over 1, 5 and 15 minutes
+	// Share of all processors that was busy in the last seconds
+	CPUUsed float64 `json:"cpu_used"`
+	// Programs that ran or wanted to, over 1, 5 and 15 minutes
 	Load   []float64        `json:"load"`
 	Memory HostReportMemory `json:"memory"`
 	// Where the state root is
@@ -3744,7 +3746,8 @@ func pack(files []packedFile) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// writeArtifacts: their names come from a skill, so none may lead out of the folder: not by itself, and not over a link that is there.
+// writeArtifacts: their names come from a skill, so none may lead out of the folder: not by itself, and not over a link, whether it is there
+// or put there meanwhile.
 func writeArtifacts(artifacts []Artifact, folder string, open func(path string) (io.ReadCloser, error)) ([]string, error) {
 	// All names first: either nothing is wrong with any of them, or nothing is written.
 	for _, artifact := range artifacts {
@@ -3755,25 +3758,37 @@ func writeArtifacts(artifacts []Artifact, folder string, open func(path string) 
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
+	root, err := pin(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
 	written := make([]string, 0, len(artifacts))
 	for _, artifact := range artifacts {
-		parts := strings.Split(artifact.Path, "/")
-		parent, err := makeFolders(folder, parts[:len(parts)-1], artifact.Path)
-		if err != nil {
+		target := filepath.Join(folder, filepath.FromSlash(artifact.Path))
+		if err := writeArtifact(root, artifact, target, open); err != nil {
 			return written, err
 		}
-		content, err := open(artifact.Path)
-		if err != nil {
-			return written, err
-		}
-		err = writeWhole(parent, parts[len(parts)-1], artifact, content)
-		content.Close()
-		if err != nil {
-			return written, err
-		}
-		written = append(written, filepath.Join(folder, filepath.FromSlash(artifact.Path)))
+		written = append(written, target)
 	}
 	return written, nil
+}
+
+func writeArtifact(root *pinned, artifact Artifact, target string, open func(path string) (io.ReadCloser, error)) error {
+	parts := strings.Split(artifact.Path, "/")
+	parent, err := makeFolders(root, parts[:len(parts)-1], artifact.Path)
+	if err != nil {
+		return err
+	}
+	if parent != root {
+		defer parent.Close()
+	}
+	content, err := open(artifact.Path)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	return writeWhole(parent, parts[len(parts)-1], artifact, content, target)
 }
 
 func isSafe(path string) bool {
@@ -3786,31 +3801,84 @@ func isSafe(path string) bool {
 	return true
 }
 
-func makeFolders(root string, parts []string, path string) (string, error) {
+// pinned is a folder held open: what is done below its path happens in it, whatever its name leads to by then. Other systems than Linux
+// have no such path; there it is the name.
+type pinned struct {
+	*os.File
+	path string
+	own  os.FileInfo
+}
+
+func pin(path string) (*pinned, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	own, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	over := fmt.Sprintf("/proc/self/fd/%d", file.Fd())
+	if there, err := os.Stat(over); err == nil && os.SameFile(there, own) {
+		path = over
+	}
+	return &pinned{file, path, own}, nil
+}
+
+func makeFolders(root *pinned, parts []string, path string) (*pinned, error) {
 	folder := root
 	for _, part := range parts {
-		folder = filepath.Join(folder, part)
-		if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return "", err
+		next, err := makeFolder(folder, part, path)
+		if folder != root {
+			folder.Close()
 		}
-		found, err := os.Lstat(folder)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		if found.Mode()&os.ModeSymlink != 0 {
-			return "", refused(path, part+" is a link")
-		}
-		if !found.IsDir() {
-			return "", refused(path, part+" is not a folder")
-		}
+		folder = next
 	}
 	return folder, nil
 }
 
+func makeFolder(above *pinned, part, path string) (*pinned, error) {
+	folder := filepath.Join(above.path, part)
+	if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	if err := requireFolder(folder, part, path); err != nil {
+		return nil, err
+	}
+	next, err := pin(folder)
+	if err != nil {
+		return nil, err
+	}
+	// Opening follows links: only when the name itself is what was opened was there none.
+	if found, err := os.Lstat(folder); err != nil || !os.SameFile(found, next.own) {
+		next.Close()
+		return nil, refused(path, part+" has become a link")
+	}
+	return next, nil
+}
+
+func requireFolder(folder, part, path string) error {
+	found, err := os.Lstat(folder)
+	if err != nil {
+		return err
+	}
+	if found.Mode()&os.ModeSymlink != 0 {
+		return refused(path, part+" is a link")
+	}
+	if !found.IsDir() {
+		return refused(path, part+" is not a folder")
+	}
+	return nil
+}
+
 // writeWhole writes under another name at first, so that a broken download leaves the old file, and a link at the target is replaced, not
 // followed.
-func writeWhole(folder, name string, artifact Artifact, content io.Reader) (err error) {
-	file, err := os.CreateTemp(folder, ".skillbox-*")
+func writeWhole(folder *pinned, name string, artifact Artifact, content io.Reader, target string) (err error) {
+	file, err := os.CreateTemp(folder.path, ".skillbox-*")
 	if err != nil {
 		return err
 	}
@@ -3830,10 +3898,28 @@ func writeWhole(folder, name string, artifact Artifact, content io.Reader) (err 
 	if err = file.Chmod(0o644); err != nil {
 		return err
 	}
+	own, err := file.Stat()
+	if err != nil {
+		return err
+	}
 	if err = file.Close(); err != nil {
 		return err
 	}
-	return os.Rename(file.Name(), filepath.Join(folder, name))
+	if err = requireIn(file.Name(), own, artifact.Path); err != nil {
+		return err
+	}
+	if err = os.Rename(file.Name(), filepath.Join(folder.path, name)); err != nil {
+		return err
+	}
+	return requireIn(target, own, artifact.Path)
+}
+
+// requireIn tells whether this name still leads to what was written.
+func requireIn(name string, own os.FileInfo, path string) error {
+	if found, err := os.Lstat(name); err != nil || !os.SameFile(found, own) {
+		return refused(path, "its folder was replaced while it was written")
+	}
+	return nil
 }
 
 func refused(path, why string) error {

@@ -311,6 +311,34 @@ func TestLinksThatAreThereAreNotFollowed(t *testing.T) {
 	}
 }
 
+func TestALinkThatTakesThePlaceOfAFolderIsNotFollowed(t *testing.T) {
+	outside, folder := t.TempDir(), t.TempDir()
+	swap := func(w http.ResponseWriter) {
+		os.Rename(filepath.Join(folder, "sub"), filepath.Join(folder, "moved"))
+		os.Symlink(outside, filepath.Join(folder, "sub"))
+		says("data")(w)
+	}
+	box := newScripted(t, swap)
+	if err := box.DownloadFiles(ctx, result("sub/a.txt"), folder); err == nil || !strings.Contains(err.Error(), "was replaced while it was written") {
+		t.Error(err)
+	}
+	equal(t, len(must[[]os.DirEntry](t)(os.ReadDir(outside))), 0)
+}
+
+func TestNoFolderStaysOpen(t *testing.T) {
+	folder := t.TempDir()
+	box := newScripted(t, says("data"), says("data"), says("dat!"))
+	equal(t, box.DownloadFiles(ctx, result("a/b/c.txt", "d/e.txt"), folder), nil)
+	if err := box.DownloadFiles(ctx, result("a/b/f.txt"), folder); err == nil {
+		t.Error("it did not arrive as it was sent")
+	}
+	for _, entry := range must[[]os.DirEntry](t)(os.ReadDir("/proc/self/fd")) {
+		if path, _ := os.Readlink("/proc/self/fd/" + entry.Name()); strings.HasPrefix(path, folder) {
+			t.Error(path)
+		}
+	}
+}
+
 func TestWhatArrivesOtherwiseThanSentLeavesTheOldFile(t *testing.T) {
 	box := newScripted(t, says("dat!"))
 	folder := t.TempDir()

@@ -274,6 +274,29 @@ class Downloads(ScriptedCase):
         self.assertEqual((outside / "kept.txt").read_text(), "kept")
         self.assertEqual((self.folder / "out/b.txt").read_bytes(), b"data")
 
+    def test_a_link_that_takes_the_place_of_a_folder_is_not_followed(self) -> None:
+        outside = self.folder / "outside"
+        outside.mkdir()
+
+        def swap(box: Scripted) -> None:
+            (self.folder / "out/sub").rename(self.folder / "out/moved")
+            (self.folder / "out/sub").symlink_to(outside)
+            box.say(200, b"data")
+
+        result = self.result("sub/a.txt")
+        self.script(swap)
+        with self.assertRaisesRegex(SkillboxError, "was replaced while it was written"):
+            self.client.download_files(result, self.folder / "out")
+        self.assertEqual(list(outside.iterdir()), [])
+
+    def test_no_folder_stays_open(self) -> None:
+        result = self.result("a/b/c.txt", "d/e.txt")
+        self.script(lambda box: box.say(200, b"data"), lambda box: box.say(200, b"dat!"))
+        with self.assertRaisesRegex(SkillboxError, "did not arrive"):
+            self.client.download_files(result, self.folder / "out")
+        held = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{fd}")]
+        self.assertEqual([path for path in held if path.startswith(str(self.folder))], [])
+
     def test_what_arrives_otherwise_than_sent_leaves_the_old_file(self) -> None:
         (self.folder / "a.txt").write_text("old")
         result = self.result("a.txt")

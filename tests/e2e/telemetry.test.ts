@@ -74,6 +74,8 @@ describe('inspect host', () => {
     expect(body.providers).toContainEqual(expect.objectContaining({ name: 'bubblewrap', tier: 'namespaces', healthy: true }));
     expect(body.cpus).toBeGreaterThan(0);
     expect(body.load).toHaveLength(3);
+    expect(body.cpu_used).toBeGreaterThanOrEqual(0);
+    expect(body.cpu_used).toBeLessThanOrEqual(1);
     for (const { total_bytes, free_bytes } of [body.memory, body.disk]) {
       expect(free_bytes).toBeGreaterThan(0);
       expect(total_bytes).toBeGreaterThan(free_bytes);

@@ -5,7 +5,7 @@ import type { Execution } from '@skillbox/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
 import { type Person, startBrowser } from './browser.ts';
-import { frames } from './frames.ts';
+import { countFormatters, type Frames, frames } from './frames.ts';
 
 let box: TestBox;
 let person: Person;
@@ -237,18 +237,49 @@ describe('very many', () => {
     const { page } = visitor;
     await visitor.go('/executions?tenant=many');
     await page.locator('a.exec-row').first().waitFor();
-    const times = await frames(page, async () => {
-      // As fast as a wheel can be turned.
-      for (let turn = 0; turn < 60; turn += 1) {
-        await page.locator('.exec-list').evaluate((list) => list.scrollBy(0, 4000));
-        await page.waitForTimeout(30);
-      }
-    });
+    const formatters = await countFormatters(page);
+    const steps = 60;
+    const rounds: Frames[] = [];
+    // The best of three: what others do on the machine at the same time is not of the page.
+    for (let round = 0; round < 3; round += 1) {
+      const times = await frames(page, async () => {
+        // As fast as a wheel can be turned.
+        for (let turn = 0; turn < steps; turn += 1) {
+          await page.locator('.exec-list').evaluate((list) => list.scrollBy(0, 4000));
+          await page.waitForTimeout(30);
+        }
+      });
+      rounds.push(times);
+    }
     const seen = await page.locator('.exec-foot').textContent();
-    console.log(`executions: ${seen}, frames p95 ${times.p95.toFixed(0)} ms, longest ${times.longest.toFixed(0)} ms`);
-    expect(Number(/[\d,]+/.exec(seen ?? '')?.[0].replaceAll(',', ''))).toBeGreaterThan(2000);
-    expect(await page.locator('a.exec-row').count()).toBeLessThan(100);
-    expect(times.p95).toBeLessThan(60);
+    const least = (of: (times: Frames) => number): number => Math.min(...rounds.map(of));
+    const [p95, longest, script] = [least((of) => of.p95), least((of) => of.longest), least((of) => of.scriptMs) / steps];
+    console.log(
+      `executions: ${seen}, frames p95 ${p95.toFixed(0)} ms, longest ${longest.toFixed(0)} ms, code ${script.toFixed(1)} ms a step`,
+    );
+    expect(Number(/[\d,]+/.exec(seen ?? '')?.[0].replaceAll(',', ''))).toBeGreaterThan(10_000);
+    expect(await page.locator('a.exec-row').count()).toBeLessThan(60);
+    expect(p95).toBeLessThan(40);
+    // Each step is a screen of new rows and half a page of records. With a formatter made for each row it was 24 ms on two busy cores.
+    expect(script).toBeLessThan(18);
+    expect(await formatters()).toBe(0);
+    // What does not bring new rows is left to the browser.
+    const changed = await page.locator('.exec-list').evaluate(async (list) => {
+      list.scrollTop = 36 * 40 * 8;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      let changes = 0;
+      const observer = new MutationObserver((records) => {
+        changes += records.length;
+      });
+      observer.observe(list, { subtree: true, childList: true, attributes: true });
+      for (let pixels = 0; pixels < 36; pixels += 4) {
+        list.scrollBy(0, 4);
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+      }
+      observer.disconnect();
+      return changes;
+    });
+    expect(changed).toBe(0);
     visitor.quiet();
     await visitor.close();
   }, 90_000);

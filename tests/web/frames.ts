@@ -1,7 +1,19 @@
 import type { Page } from 'playwright-core';
 
+export interface Frames {
+  readonly p95: number;
+  readonly longest: number;
+  /** What the page's own code took of it all. */
+  readonly scriptMs: number;
+}
+
 /** How long pictures took to follow each other while something was done. */
-export async function frames(page: Page, act: () => Promise<void>): Promise<{ p95: number; longest: number }> {
+export async function frames(page: Page, act: () => Promise<void>): Promise<Frames> {
+  const browser = await page.context().newCDPSession(page);
+  await browser.send('Performance.enable');
+  const scriptSeconds = async (): Promise<number> =>
+    (await browser.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'ScriptDuration')?.value ?? 0;
+  const before = await scriptSeconds();
   await page.evaluate(() => {
     const times: number[] = [];
     let last = performance.now();
@@ -16,5 +28,33 @@ export async function frames(page: Page, act: () => Promise<void>): Promise<{ p9
   await act();
   const times = await page.evaluate(() => (window as unknown as { frameTimes: number[] }).frameTimes);
   const sorted = times.slice(1).sort((one, other) => one - other);
-  return { p95: sorted[Math.floor(sorted.length * 0.95)] ?? 0, longest: sorted.at(-1) ?? 0 };
+  const scriptMs = ((await scriptSeconds()) - before) * 1000;
+  await browser.detach();
+  return { p95: sorted[Math.floor(sorted.length * 0.95)] ?? 0, longest: sorted.at(-1) ?? 0, scriptMs };
+}
+
+/** Counts what is known to be slow while something is done: makers of formats in words of a language, each as slow as a row. */
+export async function countFormatters(page: Page): Promise<() => Promise<number>> {
+  await page.evaluate(() => {
+    const counted = window as unknown as { formatters: number };
+    counted.formatters = 0;
+    const count = (of: object, name: string): void => {
+      const own = Reflect.get(of, name);
+      const seen = new Proxy(own, {
+        apply(target, self, args) {
+          counted.formatters += 1;
+          return Reflect.apply(target, self, args);
+        },
+        construct(target, args) {
+          counted.formatters += 1;
+          return Reflect.construct(target, args);
+        },
+      });
+      Reflect.set(of, name, seen);
+    };
+    for (const name of ['toLocaleString', 'toLocaleTimeString', 'toLocaleDateString']) count(Date.prototype, name);
+    count(Number.prototype, 'toLocaleString');
+    for (const name of ['DateTimeFormat', 'NumberFormat', 'RelativeTimeFormat']) count(Intl, name);
+  });
+  return () => page.evaluate(() => (window as unknown as { formatters: number }).formatters);
 }

@@ -30,6 +30,10 @@ it('says what to type when nothing ran, and shows what runs as it runs', async (
   await page.getByRole('figure', { name: /Executions over time: Succeeded/ }).waitFor();
   await page.getByRole('list', { name: 'Phases, p95' }).getByText('sandbox').waitFor();
   await page.getByRole('meter', { name: 'Disk used' }).waitFor();
+  // What is used is never more than there is, however long the queue: that is the load beside it.
+  const cpu = page.locator('.gauge', { has: page.getByText('CPU', { exact: true }) });
+  await cpu.getByText(/\d processors? · load \d+\.\d\d \d+\.\d\d \d+\.\d\d/).waitFor();
+  expect(Number.parseFloat((await cpu.locator('b').textContent()) ?? '')).toBeLessThanOrEqual(100);
   await page.getByText('bubblewrap').first().waitFor();
   await visitor.accessible();
   await visitor.fitsPhone();

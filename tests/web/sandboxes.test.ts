@@ -1,11 +1,14 @@
 /** Sandboxes in the dashboard, walked as a person would: made, used through terminal, files, programs and ports, kept, forked, ended. */
 
-import { readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import type { Page as Items, Sandbox } from '@skillbox/protocol';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
 import { type Person, startBrowser, type Visitor } from './browser.ts';
+import { drop } from './drop.ts';
 
 let box: TestBox;
 let person: Person;
@@ -176,6 +179,33 @@ describe('a sandbox', () => {
     visitor.quiet();
   });
 
+  it('takes folders with all that is in them', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'skillbox-drop-'));
+    try {
+      // More than a browser tells at once.
+      const many = Array.from({ length: 130 }, (_, at) => `many/${at}.txt`);
+      for (const path of ['src/main.py', 'src/deep/er/<b>.txt', ...many]) {
+        mkdirSync(dirname(join(folder, path)), { recursive: true });
+        writeFileSync(join(folder, path), path);
+      }
+      await drop(
+        page,
+        '.files',
+        ['src', 'many'].map((name) => join(folder, name)),
+      );
+      await page.getByText('Uploaded 132 files.').waitFor({ timeout: 30_000 });
+      for (const path of ['src/main.py', 'src/deep/er/<b>.txt', 'many/0.txt', 'many/129.txt'])
+        expect(await read(`notes/${path}`)).toBe(path);
+      await button('src').click();
+      await button('deep').click();
+      await button('er').click();
+      await button('<b>.txt').waitFor();
+      visitor.quiet();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   it('shows hostile names and contents as text, and what changes inside at once', async () => {
     await write('bad/<img src=x onerror=alert(1)>.txt', '</textarea><script>alert(1)</script>');
     await write('bad/photo\u202egpj.exe', 'x');
@@ -325,6 +355,24 @@ HTTPServer(('127.0.0.1', 8123), H).serve_forever()`;
     expect(page.url()).toContain('state=destroyed');
   });
 
+  it('is recreated, after a question, with a fresh disk under the same id', async () => {
+    await write('soon-gone.txt', 'x');
+    await visitor.go(`/sandboxes/${id}`);
+    await button(/^More/).click();
+    await page.getByRole('menuitem', { name: 'Recreate' }).click();
+    await inDialog('Keep it').click();
+    expect(await read('soon-gone.txt')).toBe('x');
+    await button(/^More/).click();
+    await page.getByRole('menuitem', { name: 'Recreate' }).click();
+    await page.getByText('What runs in it ends, and what is on its disk is lost.').waitFor();
+    await looks('sandbox-recreate');
+    await inDialog('Recreate').click();
+    await page.getByText('It has a fresh disk.').waitFor();
+    expect(await record()).toMatchObject({ id, state: 'ready' });
+    expect((await box.request(files('soon-gone.txt'))).status).toBe(404);
+    visitor.quiet();
+  });
+
   it('is destroyed, after a question', async () => {
     await visitor.go(`/sandboxes/${id}`);
     await button(/^More/).click();
@@ -339,6 +387,45 @@ HTTPServer(('127.0.0.1', 8123), H).serve_forever()`;
     await page.getByText('It is destroyed').waitFor();
     await visitor.screenshot('sandbox-destroyed');
   });
+});
+
+it('what a sandbox reaches is narrowed and taken away, and never more than its template has', async () => {
+  const rule = { host: 'api.example.com', methods: ['GET'] };
+  const network = { mode: 'allow', allow: ['example.com', 'example.org', rule] };
+  await box.json('/v1/templates/connected', { method: 'PUT', body: { network } });
+  const made = (await box.json<Sandbox>('/v1/sandboxes', { body: { template: 'connected' } })).body.id;
+  const key = await box.newKey('default', ['sandboxes:read', 'sandboxes:use']);
+  const user = await person.visit(box, { key, mayHear: /status of 403/ });
+  const card = user.page.locator('.card', { has: user.page.getByRole('heading', { name: 'Network' }) });
+  const dialog = user.page.getByRole('dialog');
+  const set = () => dialog.getByRole('button', { name: 'Set', exact: true }).click();
+  await user.go(`/sandboxes/${made}`);
+  await card.getByText('example.org').waitFor();
+  await card.getByRole('button', { name: 'Change' }).click();
+  await dialog.getByText('These stay too: api.example.com GET').waitFor();
+  await dialog.getByLabel('Hosts it may reach').fill('elsewhere.example');
+  await set();
+  await dialog
+    .getByText('elsewhere.example is beyond')
+    .or(dialog.getByText(/Request/))
+    .first()
+    .waitFor();
+  await user.accessible();
+  await user.fitsPhone();
+  await user.screenshot('sandbox-network');
+  await dialog.getByLabel('Hosts it may reach').fill('example.com');
+  await set();
+  await card.getByText('example.org').waitFor({ state: 'detached' });
+  const { network_allow } = await record(made);
+  expect(network_allow).toHaveLength(2);
+  expect(network_allow).toEqual(expect.arrayContaining(['example.com', expect.objectContaining(rule)]));
+  await card.getByRole('button', { name: 'Change' }).click();
+  await dialog.getByLabel('Network').selectOption('none');
+  await set();
+  await card.getByText('It reaches nothing.').waitFor();
+  expect(await record(made)).toMatchObject({ network: 'none', network_allow: [] });
+  user.quiet();
+  await user.close();
 });
 
 it('who may only look is offered nothing else', async () => {

@@ -1,6 +1,7 @@
 /** The dashboard as such: how it is served, how one signs in and out, and how one finds the way. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { echoSkill } from '../e2e/wire.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
 import { type Person, startBrowser } from './browser.ts';
 
@@ -210,16 +211,32 @@ describe('finding the way', () => {
   });
 });
 
-it('goes on when a box that was away is back', async () => {
-  const other = await startTestBox({ SKILLBOX_API_PORT: '0' });
-  const visitor = await person.visit(other, { mayHear: /Failed to load resource|ERR_/ });
+it('says when the box is away, keeps what was there, and goes on by itself', async () => {
+  const other = await startTestBox();
+  await other.push(echoSkill());
+  const visitor = await person.visit(other, { mayHear: /Failed to load resource|ERR_|preload assets|this page could not be loaded/ });
   const { page } = visitor;
+  const banner = page.getByRole('status').getByText('The box does not answer. What you see may be old');
+  const skills = page.getByRole('list', { name: 'Skills' });
   await visitor.go('/');
-  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.getByRole('meter', { name: 'Disk used' }).waitFor();
+  expect(await banner.count()).toBe(0);
   await page.context().setOffline(true);
-  await page.getByText('The box does not answer').first().waitFor({ timeout: 20_000 });
+  await banner.waitFor({ timeout: 20_000 });
+  expect(await page.getByRole('meter', { name: 'Disk used' }).count()).toBe(1);
+  await visitor.screenshot('offline-overview');
+  // What is not there yet says the same.
+  await page.locator('.nav').getByRole('link', { name: 'Skills' }).click();
+  await page
+    .getByRole('alert')
+    .getByText(/does not answer|cannot be reached/i)
+    .waitFor();
+  await visitor.accessible();
+  await visitor.fitsPhone();
+  await visitor.screenshot('offline');
   await page.context().setOffline(false);
-  await page.getByText('The box does not answer').first().waitFor({ state: 'detached', timeout: 20_000 });
+  await banner.waitFor({ state: 'detached', timeout: 20_000 });
+  await skills.getByRole('link', { name: /echo/ }).waitFor();
   visitor.quiet();
   await visitor.close();
   await other.stop();

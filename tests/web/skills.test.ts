@@ -4,11 +4,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Execution, Page as Listed } from '@skillbox/protocol';
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packArchive } from '../../packages/box/src/skills/archive.ts';
 import { startTestBox, type TestBox } from '../support/box.ts';
+import { startPackageIndex } from '../support/package-index.ts';
+import { pythonAnswer, skillFiles } from '../support/skills.ts';
 import { type Person, startBrowser } from './browser.ts';
+import { drop } from './drop.ts';
 
 let box: TestBox;
 let person: Person;
@@ -87,17 +89,6 @@ ${evil}
   "notes/a'b<svg onload=alert(6)>.txt": evil,
 };
 
-/** As from the desktop: real files, and the browser's own drop. */
-async function drop(page: Page, paths: readonly string[]): Promise<void> {
-  const target = await page.locator('.push-area').boundingBox();
-  if (!target) throw new Error('There is no place to drop.');
-  const session = await page.context().newCDPSession(page);
-  const data = { items: [], files: [...paths], dragOperationsMask: 1 };
-  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
-    await session.send('Input.dispatchDragEvent', { type, x: target.x + 40, y: target.y + 20, data });
-  await session.detach();
-}
-
 function writeSkill(name: string, files: Record<string, string>): string {
   const root = join(folder, name);
   for (const [path, text] of Object.entries(files)) {
@@ -119,7 +110,9 @@ describe('the catalogue', () => {
     const { page } = visitor;
     await visitor.go('/skills');
     await page.getByRole('link', { name: /greeter/ }).waitFor();
-    await drop(page, [writeSkill('dropped-folder', { ...simple('dropped-folder'), '.git/config': 'x', '__pycache__/a.pyc': 'x' })]);
+    await drop(page, '.push-area', [
+      writeSkill('dropped-folder', { ...simple('dropped-folder'), '.git/config': 'x', '__pycache__/a.pyc': 'x' }),
+    ]);
     await page.getByRole('region', { name: 'Pushed' }).getByRole('link', { name: 'dropped-folder 1.0.0' }).waitFor();
     await page
       .getByRole('list', { name: 'Skills' })
@@ -145,7 +138,7 @@ describe('the catalogue', () => {
     }));
     const zip = join(folder, 'dropped-zip.zip');
     writeFileSync(zip, await packArchive(files));
-    await drop(page, [zip]);
+    await drop(page, '.push-area', [zip]);
     await page.getByRole('region', { name: 'Pushed' }).waitFor();
     const chooser = page.waitForEvent('filechooser');
     await page.getByRole('button', { name: 'Choose a zip' }).press('Enter');
@@ -159,7 +152,7 @@ describe('the catalogue', () => {
     const visitor = await person.visit(box, { mayHear: /status of 422/ });
     const { page } = visitor;
     await visitor.go('/skills');
-    await drop(page, [
+    await drop(page, '.push-area', [
       writeSkill('faulty', { 'SKILL.md': '---\nname: Faulty Name\nversion: one\nlang: cobol\n---\n', 'main.sh': 'true\n' }),
     ]);
     const card = page.getByRole('region', { name: /Not pushed: \d errors/ });
@@ -169,7 +162,7 @@ describe('the catalogue', () => {
     for (const finding of findings) expect(finding).toMatch(/SKILL\.md:\d+/);
     await visitor.accessible();
     await visitor.screenshot('skills-findings');
-    await drop(page, [writeSkill('no-skill', { 'readme.txt': 'x' })]);
+    await drop(page, '.push-area', [writeSkill('no-skill', { 'readme.txt': 'x' })]);
     await page.getByText('There is no SKILL.md in it.').waitFor();
     expect((await box.json<Listed<{ name: string }>>('/v1/skills')).body.items.map(({ name }) => name)).not.toContain('faulty');
     visitor.quiet();
@@ -338,6 +331,46 @@ describe('a skill', () => {
     await visitor.close();
   });
 });
+
+it('packages of a skill are watched while they are installed, and tried again when they could not be', async () => {
+  const index = await startPackageIndex();
+  index.add('fine', '');
+  const other = await startTestBox(index.env);
+  const visitor = await person.visit(other);
+  const { page } = visitor;
+  const push = (name: string, needs: string) =>
+    other.push(
+      skillFiles(name, 'python', {
+        'requirements.txt': `${needs}==1.0\n`,
+        'main.py': pythonAnswer(`import ${needs}\nvalue = ${needs}.value`),
+      }),
+    );
+  try {
+    await push('fed', 'fine');
+    await visitor.go('/skills/fed?tab=dependencies');
+    await page.getByText('available').waitFor({ timeout: 60_000 });
+    await page.getByText('Successfully installed fine-1.0').waitFor();
+    expect(await page.getByRole('button', { name: /^Install/ }).count()).toBe(0);
+    await push('hungry', 'late');
+    await visitor.go('/skills/hungry');
+    await page.getByRole('tab', { name: 'Dependencies' }).click();
+    await page.getByText('failed').first().waitFor({ timeout: 60_000 });
+    await page.locator('dd', { hasText: 'No matching distribution found for late==1.0' }).waitFor();
+    await page.locator('pre', { hasText: 'No matching distribution found for late==1.0' }).waitFor();
+    await visitor.accessible();
+    await visitor.fitsPhone();
+    await visitor.screenshot('skill-dependencies');
+    index.add('late', '');
+    await page.getByRole('button', { name: 'Install again' }).click();
+    await page.getByText('available').waitFor({ timeout: 60_000 });
+    expect((await other.run('hungry')).output).toBe(1);
+    visitor.quiet();
+  } finally {
+    await visitor.close();
+    await other.stop();
+    await index.stop();
+  }
+}, 150_000);
 
 it('a hostile skill is text, wherever it is shown', async () => {
   const visitor = await person.visit(box);

@@ -573,7 +573,9 @@ export interface HostReport {
   host: string;
   version: string;
   cpus: number;
-  /** Over 1, 5 and 15 minutes */
+  /** Share of all processors that was busy in the last seconds */
+  cpu_used: number;
+  /** Programs that ran or wanted to, over 1, 5 and 15 minutes */
   load: number[];
   memory: {
     total_bytes: number;

@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import codecs
 import dataclasses
+import errno
 import hashlib
 import http.client
 import io
@@ -1032,7 +1033,9 @@ class HostReport:
     host: str
     version: str
     cpus: int
-    #: Over 1, 5 and 15 minutes
+    #: Share of all processors that was busy in the last seconds
+    cpu_used: float
+    #: Programs that ran or wanted to, over 1, 5 and 15 minutes
     load: List[float]
     memory: HostReportMemory
     #: Where the state root is
@@ -3247,19 +3250,55 @@ def _zip(files: Sequence[Tuple[str, bytes, bool]]) -> bytes:
 
 
 def _write_artifacts(artifacts: Sequence[Artifact], folder: str, read: Callable[[str], Download]) -> List[str]:
-    """Their names come from a skill, so none may lead out of the folder: not by itself, and not over a link that is there."""
+    """Their names come from a skill, so none may lead out of the folder: not by itself, and not over a link, there or put there meanwhile."""
     # All names first: either nothing is wrong with any of them, or nothing is written.
     for artifact in artifacts:
         _require_safe(artifact.path)
     os.makedirs(folder, exist_ok=True)
     written = []
-    for artifact in artifacts:
-        *parts, name = artifact.path.split("/")
-        parent = _make_folders(folder, parts, artifact.path)
-        with read(artifact.path) as content:
-            _write_whole(parent, name, artifact, content)
-        written.append(os.path.join(folder, *parts, name))
+    with _Pinned(folder) as root:
+        for artifact in artifacts:
+            *parts, name = artifact.path.split("/")
+            target = os.path.join(folder, *parts, name)
+            parent = _make_folders(root, parts, artifact.path)
+            try:
+                with read(artifact.path) as content:
+                    _write_whole(parent, name, artifact, content, target)
+            finally:
+                if parent is not root:
+                    parent.close()
+            written.append(target)
     return written
+
+
+class _Pinned:
+    """A folder held open: what is done in it happens there, whatever its name leads to by then. Windows has no such thing; there it is its path."""
+
+    _can = hasattr(os, "O_NOFOLLOW") and {os.open, os.mkdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
+
+    def __init__(self, path: str, within: Optional["_Pinned"] = None) -> None:
+        self.path = path
+        #: None: the path is all there is.
+        self.fd: Optional[int] = None
+        if self._can:
+            # The first one is the caller's own, and may be a link.
+            flags = os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if within else 0)
+            self.fd = os.open(within.at(os.path.basename(path)) if within else path, flags, dir_fd=within.fd if within else None)
+
+    def at(self, name: str) -> str:
+        """What `name` in it is called, together with `dir_fd=fd`."""
+        return name if self.fd is not None else os.path.join(self.path, name)
+
+    def close(self) -> None:
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+    def __enter__(self) -> "_Pinned":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
 
 
 def _require_safe(path: str) -> None:
@@ -3268,37 +3307,69 @@ def _require_safe(path: str) -> None:
             raise _refused(path, "its name could lead out of the folder")
 
 
-def _make_folders(root: str, parts: Sequence[str], path: str) -> str:
+def _make_folders(root: _Pinned, parts: Sequence[str], path: str) -> _Pinned:
     folder = root
     for part in parts:
-        folder = os.path.join(folder, part)
+        above = folder
         try:
-            os.mkdir(folder)
-        except FileExistsError:
-            found = os.lstat(folder)
-            if not stat.S_ISDIR(found.st_mode):
-                raise _refused(path, f"{part} is {'a link' if stat.S_ISLNK(found.st_mode) else 'not a folder'}") from None
+            folder = _make_folder(above, part, path)
+        finally:
+            if above is not root:
+                above.close()
     return folder
 
 
-def _write_whole(folder: str, name: str, artifact: Artifact, content: Iterable[bytes]) -> None:
-    """Under another name at first, so that a broken download leaves the old file, and a link at the target is replaced, not followed."""
-    temporary = os.path.join(folder, f".{name[:50]}.{secrets.token_hex(6)}")
-    digest = hashlib.sha256()
+def _make_folder(above: _Pinned, part: str, path: str) -> _Pinned:
     try:
-        with open(temporary, "xb") as file:
+        os.mkdir(above.at(part), dir_fd=above.fd)
+    except FileExistsError:
+        found = os.stat(above.at(part), dir_fd=above.fd, follow_symlinks=False)
+        if not stat.S_ISDIR(found.st_mode):
+            raise _refused(path, f"{part} is {'a link' if stat.S_ISLNK(found.st_mode) else 'not a folder'}") from None
+    try:
+        return _Pinned(os.path.join(above.path, part), above)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise _refused(path, f"{part} has become a link") from None
+        raise
+
+
+def _write_whole(folder: _Pinned, name: str, artifact: Artifact, content: Iterable[bytes], target: str) -> None:
+    """Under another name at first, so that a broken download leaves the old file, and a link at the target is replaced, not followed."""
+    temporary = f".{name[:50]}.{secrets.token_hex(6)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    digest = hashlib.sha256()
+    file = os.fdopen(os.open(folder.at(temporary), flags, 0o666, dir_fd=folder.fd), "wb")
+    try:
+        with file:
             for chunk in content:
                 digest.update(chunk)
                 file.write(chunk)
+            own = os.fstat(file.fileno())
         if digest.hexdigest() != artifact.sha256:
             raise _refused(artifact.path, "it did not arrive as it was sent")
-        os.replace(temporary, os.path.join(folder, name))
+        _require_in(folder.at(temporary), folder.fd, own, artifact.path)
+        os.replace(folder.at(temporary), folder.at(name), src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        _require_in(target, None, own, artifact.path)
     except BaseException as error:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
+        try:
+            os.unlink(folder.at(temporary), dir_fd=folder.fd)
+        except FileNotFoundError:
+            # It has its name already, or its folder is gone.
+            pass
         if isinstance(error, IsADirectoryError):
             raise _refused(artifact.path, f"{name} is a folder") from error
         raise
+
+
+def _require_in(name: str, folder: Optional[int], own: os.stat_result, path: str) -> None:
+    """Whether this name still leads to what was written."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        found = None
+    if found is None or not os.path.samestat(found, own):
+        raise _refused(path, "its folder was replaced while it was written")
 
 
 def _refused(path: str, why: str) -> SkillboxError:

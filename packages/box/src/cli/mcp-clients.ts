@@ -85,7 +85,10 @@ export function formOf(client: ClientName, existing: unknown): ClientForm {
         format: 'toml',
         table: 'mcp_servers.skillbox',
         entry: (server) =>
-          server.kind === 'http' ? { url: server.url, bearer_token_env_var: keyVariable } : { command: server.command, args: server.args },
+          server.kind === 'http'
+            ? { url: server.url, bearer_token_env_var: keyVariable }
+            : // It starts servers without its own environment, but for what is named.
+              { command: server.command, args: server.args, env_vars: [keyVariable] },
       };
   }
 }

@@ -7,6 +7,7 @@ import type { Context } from 'hono';
 import type { Box } from '../box.ts';
 import { dropRest } from './body.ts';
 import { errorAnswer } from './errors.ts';
+import { goneStatus, isGone } from './gone.ts';
 
 export type AppContext = Context<{ Bindings: HttpBindings }>;
 
@@ -25,11 +26,7 @@ export async function answer(
   try {
     response = await handle(requestId, started);
   } catch (error) {
-    const { status, headers, body } = errorAnswer(error, requestId, box.log);
-    if (status === 429) box.metrics.refused.inc({ reason: body.error });
-    response = new Response(JSON.stringify(inWords(body, status)), { status, headers: { 'Content-Type': 'application/json', ...headers } });
-    // What was not read of a refused body would be taken for the next request.
-    if (!(await dropRest(c.env.incoming))) response.headers.set('Connection', 'close');
+    response = isGone(error, c.req.raw.signal) ? leave() : await refuse(error);
   }
   response.headers.set('X-Request-ID', requestId);
   response.headers.set('X-Content-Type-Options', 'nosniff');
@@ -38,4 +35,21 @@ export async function answer(
   box.metrics.requestSeconds.observe({ route }, ms / 1000);
   box.log.info({ request_id: requestId, method: c.req.method, route, status: response.status, ms: Number(ms.toFixed(2)) }, 'request');
   return response;
+
+  function leave(): Response {
+    box.log.debug({ request_id: requestId, route }, 'a caller went away before its answer');
+    return new Response(null, { status: goneStatus });
+  }
+
+  async function refuse(error: unknown): Promise<Response> {
+    const { status, headers, body } = errorAnswer(error, requestId, box.log);
+    if (status === 429) box.metrics.refused.inc({ reason: body.error });
+    const refusal = new Response(JSON.stringify(inWords(body, status)), {
+      status,
+      headers: { 'Content-Type': 'application/json', ...headers },
+    });
+    // What was not read of a refused body would be taken for the next request.
+    if (!(await dropRest(c.env.incoming))) refusal.headers.set('Connection', 'close');
+    return refusal;
+  }
 }

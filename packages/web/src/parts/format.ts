@@ -7,9 +7,14 @@ export function formatMs(ms: number | null | undefined): string {
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
-  const minutes = Math.floor(ms / 60_000);
-  if (minutes < 60) return `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const seconds = Math.round(ms / 1000);
+  return seconds < 3600 ? inTwo(seconds, 'min', 's') : inTwo(Math.floor(seconds / 60), 'h', 'min');
+}
+
+/** The smaller unit, sixty of which are a larger one, is left out where there is none of it. */
+function inTwo(smaller: number, large: string, small: string): string {
+  const rest = smaller % 60;
+  return `${Math.floor(smaller / 60)} ${large}${rest === 0 ? '' : ` ${rest} ${small}`}`;
 }
 
 export function formatBytes(bytes: number | null | undefined): string {
@@ -20,8 +25,6 @@ export function formatBytes(bytes: number | null | undefined): string {
   for (; value >= 1024 && at < units.length - 1; at += 1) value /= 1024;
   return `${at === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[at]}`;
 }
-
-export const formatCount = (count: number): string => count.toLocaleString('en');
 
 export const formatPercent = (share: number): string => `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
 
@@ -34,16 +37,15 @@ export function formatAgo(time: string, now = Date.now()): string {
   return `${Math.floor(seconds / 86_400)} d ago`;
 }
 
-/** In the reader's time zone, to the second. */
-export const formatTime = (time: string): string =>
-  new Date(time).toLocaleString('en-GB', {
-    year: 'numeric',
-    month: 'short',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-  });
+/** Made once: to make one takes longer than to write a hundred times with it. */
+const count = new Intl.NumberFormat('en');
+const clockParts = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const;
+const clock = new Intl.DateTimeFormat('en-GB', clockParts);
+const dayAndClock = new Intl.DateTimeFormat('en-GB', { year: 'numeric', month: 'short', day: '2-digit', ...clockParts });
 
-export const formatClock = (time: string): string =>
-  new Date(time).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+export const formatCount = (value: number): string => count.format(value);
+
+/** In the reader's time zone, to the second. */
+export const formatTime = (time: string): string => dayAndClock.format(new Date(time));
+
+export const formatClock = (time: string): string => clock.format(new Date(time));

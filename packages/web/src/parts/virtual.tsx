@@ -6,7 +6,8 @@
 import { type ReactNode, type Ref, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from 'react';
 
 const tallest = 12_000_000;
-const spare = 12;
+/** Rows beyond what is seen, above and below. */
+const spare = 8;
 
 export interface VirtualHandle {
   scrollToRow(row: number): void;
@@ -39,6 +40,9 @@ export function Virtual({ count, rowHeight, row, label, className = '', follow =
   const place = view.top * ratio;
   const first = Math.max(0, Math.floor(place / rowHeight) - spare);
   const last = Math.min(count - 1, Math.ceil((place + view.height) / rowHeight) + spare);
+
+  /** The browser moves the rows by itself: there is work only when they come to an end. */
+  const stepOf = (top: number): number => top - (top % (rowHeight * (spare / 2)));
 
   const atEnd = (): boolean => {
     const element = scroller.current;
@@ -90,7 +94,8 @@ export function Virtual({ count, rowHeight, row, label, className = '', follow =
   function scrolled(): void {
     const element = scroller.current;
     if (!element) return;
-    setView({ top: element.scrollTop, height: element.clientHeight });
+    const next = { top: ratio === 1 ? stepOf(element.scrollTop) : element.scrollTop, height: element.clientHeight };
+    setView((before) => (before.top === next.top && before.height === next.height ? before : next));
     onScrolled?.(atEnd());
   }
 }

@@ -1,8 +1,9 @@
 /** Navigation on the left, the page on the right, and the palette over both. */
 
+import { ConnectionError } from '@skillbox/sdk';
 import { Component, type LazyExoticComponent, lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from 'react';
 import { type Failure, failureOf, useBox } from '../box/box.ts';
-import { useReachable } from '../box/reachable.ts';
+import { noteFailure, useReachable } from '../box/reachable.ts';
 import type { Route, ViewProps } from '../pages/page.ts';
 import { pages } from '../pages/pages.ts';
 import { Button } from '../parts/button.tsx';
@@ -59,7 +60,7 @@ const views = new Map<Route, LazyExoticComponent<(props: ViewProps) => ReactNode
 function View({ route, params }: { readonly route: Route; readonly params: Record<string, string> }) {
   let Lazy = views.get(route);
   if (!Lazy) {
-    Lazy = lazy(route.view) as LazyExoticComponent<(props: ViewProps) => ReactNode>;
+    Lazy = lazy(() => route.view().catch(away)) as LazyExoticComponent<(props: ViewProps) => ReactNode>;
     views.set(route, Lazy);
   }
   return (
@@ -69,6 +70,13 @@ function View({ route, params }: { readonly route: Route; readonly params: Recor
       </Suspense>
     </Boundary>
   );
+}
+
+/** The code of a page comes when it is first looked at: then the box may be away, or another version may be there. */
+function away(error: unknown): never {
+  const failure = new ConnectionError(location.origin, 'this page could not be loaded', error);
+  noteFailure(failure);
+  throw failure;
 }
 
 /** A fault of one page is not the end of the others. */
@@ -81,8 +89,28 @@ class Boundary extends Component<{ readonly children: ReactNode }, { failure?: F
 
   override render(): ReactNode {
     const { failure } = this.state;
-    return failure ? <FailureState failure={failure} retry={() => location.reload()} /> : this.props.children;
+    if (!failure) return this.props.children;
+    return (
+      <>
+        <FailureState failure={failure} retry={() => location.reload()} />
+        {failure.code === 'unreachable' && <LoadOnReturn />}
+      </>
+    );
   }
+}
+
+const loadedKey = 'skillbox.loaded-anew';
+const loadAgainMs = 30_000;
+
+/** Browsers remember that code could not be loaded: only loading the whole anew helps. Not again and again, if that does not help either. */
+function LoadOnReturn() {
+  const reachable = useReachable();
+  useEffect(() => {
+    if (!reachable || Date.now() - Number(sessionStorage.getItem(loadedKey)) < loadAgainMs) return;
+    sessionStorage.setItem(loadedKey, String(Date.now()));
+    location.reload();
+  }, [reachable]);
+  return null;
 }
 
 function Nowhere() {

@@ -6,6 +6,7 @@ import type { Context } from 'hono';
 import type { Box } from '../../box.ts';
 import type { Logger } from '../../observe/log.ts';
 import { dropRest } from '../body.ts';
+import { goneStatus, isGone } from '../gone.ts';
 
 /** A status that only this protocol knows. */
 export class E2bError extends Error {
@@ -28,7 +29,7 @@ export async function answer(
   try {
     response = await handle();
   } catch (error) {
-    response = errorResponse(error, box.log);
+    response = errorResponse(error, box.log, c.req.raw.signal);
     if (response.status === 429) box.metrics.refused.inc({ reason: 'rate_limited' });
     // What was not read of a refused body would be taken for the next request.
     if (!(await dropRest(c.env.incoming))) response.headers.set('Connection', 'close');
@@ -46,7 +47,11 @@ export const json = (body: unknown, status = 200, headers: Record<string, string
 
 export const noContent = (): Response => new Response(null, { status: 204 });
 
-function errorResponse(error: unknown, log: Logger): Response {
+function errorResponse(error: unknown, log: Logger, caller: AbortSignal): Response {
+  if (isGone(error, caller)) {
+    log.debug('a caller went away before its answer');
+    return new Response(null, { status: goneStatus });
+  }
   if (error instanceof E2bError) return json({ code: error.status, message: error.message }, error.status);
   if (!(error instanceof BoxError) || error.code === 'internal') {
     log.error({ err: error }, 'a request failed');

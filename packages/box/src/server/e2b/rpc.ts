@@ -6,6 +6,7 @@ import { BoxError, type ErrorCode } from '@skillbox/protocol';
 import type { z } from 'zod';
 import type { Logger } from '../../observe/log.ts';
 import { readBytes } from '../body.ts';
+import { isGone } from '../gone.ts';
 import { requireKnownUser } from './access.ts';
 import { E2bError, json } from './answer.ts';
 import { decodeRequest, encodeEnd, encodeMessage, parse } from './envelope.ts';
@@ -42,6 +43,7 @@ export async function serveRpc(use: Use, path: string, request: IncomingMessage)
     return json(result);
   } catch (error) {
     use.done();
+    if (isGone(error, use.signal)) throw error;
     return rpcFailure(error, request, use.box.log);
   }
 }

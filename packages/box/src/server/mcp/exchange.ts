@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { BoxError } from '@skillbox/protocol';
 import type { Box } from '../../box.ts';
 import { errorAnswer } from '../errors.ts';
+import { goneStatus, isGone } from '../gone.ts';
 import { encodedStream } from '../sse.ts';
 import type { MessageStream, Numbered } from './message-stream.ts';
 import { asRpcError, codes, errorMessage, RpcError, type RpcId, resultMessage } from './rpc.ts';
@@ -64,7 +65,7 @@ export function streamResponse(stream: MessageStream, after: number, encoding: E
   });
 }
 
-async function finish({ box, requestId, id, work }: Exchange): Promise<End> {
+async function finish({ box, requestId, id, taken, work }: Exchange): Promise<End> {
   try {
     return { message: resultMessage(id, await work()), status: 200, headers: {} };
   } catch (error) {
@@ -75,6 +76,11 @@ async function finish({ box, requestId, id, work }: Exchange): Promise<End> {
         status: 200,
         headers: {},
       };
+    if (isGone(error, taken)) {
+      box.log.debug({ request_id: requestId }, 'a request was taken back');
+      // Nobody is told.
+      return { message: undefined, status: goneStatus, headers: {} };
+    }
     const { status, headers, body } = errorAnswer(error, requestId, box.log);
     return { message: errorMessage(id, asRpcError(body, status)), status, headers };
   }

@@ -2,6 +2,7 @@
 
 import { BoxError } from '@skillbox/protocol';
 import { errorAnswer } from '../errors.ts';
+import { isGone } from '../gone.ts';
 import type { Ask } from './ask.ts';
 import { callCommand, findCommand, listCommandTools } from './command-tools.ts';
 import { failure, type ToolResult } from './content.ts';
@@ -101,6 +102,7 @@ async function callTool(ask: Ask, params: Params): Promise<ToolResult> {
     if (command) return await callCommand(ask, command, args);
     if (skill?.definition.mode === 'executable') return await callSkill(ask, skill, args);
   } catch (error) {
+    if (isGone(error, ask.signal)) throw error;
     return (await elsewhereOf(ask, error, params)) ?? toolFailure(ask, error);
   }
   throw invalidParams(`There is no tool ${name}.`, { name });

@@ -1,7 +1,7 @@
 /** All executions, filtered by what stands in the address, live. */
 
 import type { ExecutionSummary } from '@skillbox/sdk';
-import { useCallback, useRef, useState } from 'react';
+import { memo, useCallback, useRef, useState } from 'react';
 import { useBox } from '../../box/box.ts';
 import { useOnEvents } from '../../box/live.ts';
 import { useLoad } from '../../box/use-load.ts';
@@ -104,7 +104,8 @@ export default function ExecutionsPage() {
   );
 }
 
-function Row({ item }: { readonly item: ExecutionSummary | undefined }) {
+/** Records are replaced, never changed: a row whose record is the same stays as it is while others come and go. */
+const Row = memo(function Row({ item }: { readonly item: ExecutionSummary | undefined }) {
   if (!item) return null;
   return (
     <Link className="exec-row" to={`/executions/${item.execution_id}`}>
@@ -126,7 +127,7 @@ function Row({ item }: { readonly item: ExecutionSummary | undefined }) {
       </span>
     </Link>
   );
-}
+});
 
 interface FilterProps {
   readonly status: string | undefined;

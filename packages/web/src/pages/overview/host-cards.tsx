@@ -16,7 +16,7 @@ const refreshMs = 5000;
 const kept = 60;
 
 interface Sample {
-  readonly load: number;
+  readonly cpu: number;
   readonly memory: number;
 }
 
@@ -48,21 +48,16 @@ export function HostCards() {
 const used = ({ total_bytes, free_bytes }: { total_bytes: number; free_bytes: number }): number =>
   (total_bytes - free_bytes) / Math.max(1, total_bytes);
 
-const sampleOf = ({ load, cpus, memory }: HostReport): Sample => ({ load: (load[0] ?? 0) / Math.max(1, cpus), memory: used(memory) });
+const sampleOf = ({ cpu_used, memory }: HostReport): Sample => ({ cpu: cpu_used, memory: used(memory) });
 
 function MachineCard({ report, past }: { readonly report: HostReport; readonly past: readonly Sample[] }) {
-  const { cpus, load, memory, disk, host } = report;
-  const share = (load[0] ?? 0) / Math.max(1, cpus);
+  const { cpus, cpu_used, load, memory, disk, host } = report;
+  const loads = load.map((value) => value.toFixed(2)).join(' ');
   return (
     <Card title="Machine" actions={<span className="faint mono">{host}</span>}>
       <div className="inside gauges">
-        <Gauge name="CPU" text={`load ${(load[0] ?? 0).toFixed(2)} on ${cpus} ${cpus === 1 ? 'processor' : 'processors'}`} share={share}>
-          <Sparkline
-            title="CPU load since this page is open"
-            values={past.map((sample) => sample.load)}
-            top={Math.max(1, ...past.map((sample) => sample.load))}
-            colour="fill-1"
-          />
+        <Gauge name="CPU" text={`${cpus} ${cpus === 1 ? 'processor' : 'processors'} · load ${loads}`} share={cpu_used}>
+          <Sparkline title="CPU used since this page is open" values={past.map((sample) => sample.cpu)} top={1} colour="fill-1" />
         </Gauge>
         <Gauge name="Memory" text={`${formatBytes(memory.free_bytes)} of ${formatBytes(memory.total_bytes)} free`} share={used(memory)}>
           <Sparkline title="Memory used since this page is open" values={past.map((sample) => sample.memory)} top={1} colour="fill-4" />

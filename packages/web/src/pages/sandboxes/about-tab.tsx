@@ -148,12 +148,13 @@ function NetworkCard({ sandbox, changeable, reload }: { readonly sandbox: Sandbo
 
 function NetworkDialog({ sandbox, onClose, reload }: { readonly sandbox: Sandbox; onClose(): void; reload(): void }) {
   const { client } = useBox();
+  const kept = sandbox.network_allow.filter((rule) => typeof rule !== 'string');
   const [wish, setWish] = useState<NetworkWish>({
     mode: sandbox.network === 'allow' ? 'allow' : 'none',
     allow: sandbox.network_allow.filter((rule) => typeof rule === 'string').join('\n'),
   });
   const set = useAct(async () => {
-    await client.sandbox(sandbox.id).setNetwork(wish.mode === 'template' ? {} : networkFrom(wish));
+    await client.sandbox(sandbox.id).setNetwork(wish.mode === 'template' ? {} : networkFrom(wish, kept));
     say('Holds from the next request on.');
     reload();
     onClose();
@@ -166,6 +167,7 @@ function NetworkDialog({ sandbox, onClose, reload }: { readonly sandbox: Sandbox
     <Dialog title="What it reaches" onClose={onClose}>
       <form className="stack" onSubmit={submit}>
         <NetworkFields wish={wish} onChange={setWish} mayOpen templateSays={sandbox.template} />
+        {wish.mode === 'allow' && kept.length > 0 && <p className="faint">These stay too: {kept.map(ruleText).join(', ')}</p>}
         <p className="faint">What is under way and no longer allowed is cut.</p>
         <FailureNote failure={set.failure} />
         <footer>

@@ -7,11 +7,11 @@ import { noteFailure } from '../../box/reachable.ts';
 import { useAct } from '../../box/use-act.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
+import { Field } from '../../parts/field.tsx';
 import { Menu, type MenuItem } from '../../parts/menu.tsx';
 import { FailureNote } from '../../parts/states.tsx';
 import { complain, say } from '../../parts/toasts.tsx';
 import { ForkDialog, SnapshotDialog } from './disk-dialogs.tsx';
-import { Field } from './field.tsx';
 
 type Asked = 'extend' | 'snapshot' | 'fork' | 'recreate' | 'destroy';
 
@@ -139,7 +139,7 @@ function ExtendDialog({ sandbox, onClose, onDone }: { readonly sandbox: Sandbox;
           label="Time"
           hint={`Such as 90s or 2h. Then it is ${sandbox.on_expiry === 'pause' ? 'paused' : 'destroyed'}. Its template sets the maximum.`}
         >
-          {(id) => <input id={id} className="input" value={ttl} onChange={(event) => setTtl(event.target.value)} />}
+          {(control) => <input {...control} className="input" value={ttl} onChange={(event) => setTtl(event.target.value)} />}
         </Field>
         <FailureNote failure={extend.failure} />
         <footer>

@@ -7,11 +7,11 @@ import { useAct } from '../../box/use-act.ts';
 import { useLoad } from '../../box/use-load.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Field } from '../../parts/field.tsx';
 import { formatBytes, formatMs } from '../../parts/format.ts';
 import { FailureNote, Show } from '../../parts/states.tsx';
 import { say } from '../../parts/toasts.tsx';
 import { navigate } from '../../router.tsx';
-import { Field } from './field.tsx';
 import { fieldsOf, InputFields, type Inputs, inputsFrom } from './input-fields.tsx';
 import { NetworkFields, type NetworkWish, networkFrom } from './network-fields.tsx';
 import { parsePairs } from './pairs.ts';
@@ -87,8 +87,8 @@ function CreateForm({ templates, first, snapshot, onClose }: FormProps) {
     <form className="stack" onSubmit={submit}>
       {snapshot === undefined ? (
         <Field label="Template" hint={template?.description}>
-          {(id) => (
-            <select id={id} className="input" value={name} onChange={(event) => setName(event.target.value)}>
+          {(control) => (
+            <select {...control} className="input" value={name} onChange={(event) => setName(event.target.value)}>
               {usable.map((each) => (
                 <option key={each.name} value={each.name}>
                   {each.name}
@@ -109,9 +109,9 @@ function CreateForm({ templates, first, snapshot, onClose }: FormProps) {
           label="Lives for"
           hint={template && snapshot === undefined ? `At most ${formatMs(template.ttl.max_ms)}` : 'Such as 90s, 30m or 2h'}
         >
-          {(id) => (
+          {(control) => (
             <input
-              id={id}
+              {...control}
               className="input"
               value={ttl}
               placeholder={template && snapshot === undefined ? formatShort(template.ttl.default_ms) : '1h'}
@@ -120,8 +120,13 @@ function CreateForm({ templates, first, snapshot, onClose }: FormProps) {
           )}
         </Field>
         <Field label="After that">
-          {(id) => (
-            <select id={id} className="input" value={onExpiry} onChange={(event) => setOnExpiry(event.target.value as 'destroy' | 'pause')}>
+          {(control) => (
+            <select
+              {...control}
+              className="input"
+              value={onExpiry}
+              onChange={(event) => setOnExpiry(event.target.value as 'destroy' | 'pause')}
+            >
               <option value="destroy">it is destroyed</option>
               <option value="pause">it is paused, its disk stays</option>
             </select>
@@ -140,10 +145,14 @@ function CreateForm({ templates, first, snapshot, onClose }: FormProps) {
       />
       <div className="columns">
         <Field label="Variables" hint="NAME=VALUE, one in a line. Kept encrypted." problem={parsedEnv.problem}>
-          {(id) => <textarea id={id} className="input code" rows={3} value={env} onChange={(event) => setEnv(event.target.value)} />}
+          {(control) => (
+            <textarea {...control} className="input code" rows={3} value={env} onChange={(event) => setEnv(event.target.value)} />
+          )}
         </Field>
         <Field label="Labels" hint="NAME=VALUE, one in a line" problem={parsedLabels.problem}>
-          {(id) => <textarea id={id} className="input code" rows={3} value={labels} onChange={(event) => setLabels(event.target.value)} />}
+          {(control) => (
+            <textarea {...control} className="input code" rows={3} value={labels} onChange={(event) => setLabels(event.target.value)} />
+          )}
         </Field>
       </div>
       {snapshot === undefined && name !== '' && <RouteNow template={name} />}

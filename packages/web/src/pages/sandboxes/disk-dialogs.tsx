@@ -3,9 +3,9 @@ import { useBox } from '../../box/box.ts';
 import { useAct } from '../../box/use-act.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Field } from '../../parts/field.tsx';
 import { FailureNote } from '../../parts/states.tsx';
 import { say } from '../../parts/toasts.tsx';
-import { Field } from './field.tsx';
 
 interface Props {
   readonly id: string;
@@ -26,7 +26,9 @@ export function SnapshotDialog({ id, onClose, onDone }: Props) {
     <Small title="Take a snapshot" verb="Take it" act={take} onClose={onClose}>
       <p>Keeps the disk as it is now, not the memory. Others can start from it, and it can be put back.</p>
       <Field label="Name (optional)" hint="What it is, for people">
-        {(field) => <input id={field} className="input" maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />}
+        {(control) => (
+          <input {...control} className="input" maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
+        )}
       </Field>
     </Small>
   );
@@ -45,9 +47,9 @@ export function ForkDialog({ id, onClose, onDone }: Props) {
     <Small title="Fork this sandbox" verb="Fork" act={fork} onClose={onClose}>
       <p>Makes sandboxes that start from its disk, with the same template, labels and variables: all of them or none.</p>
       <Field label="How many">
-        {(field) => (
+        {(control) => (
           <input
-            id={field}
+            {...control}
             className="input"
             type="number"
             min={1}

@@ -3,8 +3,8 @@ import { type FormEvent, useState } from 'react';
 import { useAct } from '../../box/use-act.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
+import { Field } from '../../parts/field.tsx';
 import { FailureNote } from '../../parts/states.tsx';
-import { Field } from './field.tsx';
 import { nameOf, nameProblem } from './paths.ts';
 import { plainName } from './plain-name.ts';
 
@@ -29,9 +29,9 @@ export function NameDialog({ title, verb, first = '', act, onDone, onClose }: Na
     <Dialog title={title} onClose={onClose}>
       <form className="stack" onSubmit={(event) => void submit(event)}>
         <Field label="Name" problem={name === '' ? undefined : problem}>
-          {(id) => (
+          {(control) => (
             <input
-              id={id}
+              {...control}
               className="input"
               autoComplete="off"
               spellCheck={false}

@@ -1,6 +1,6 @@
 /** What a template asks for: a field for each simple property of its schema, and JSON for the rest. */
 
-import { Field } from './field.tsx';
+import { type ControlProps, Field } from '../../parts/field.tsx';
 
 type Kind = 'text' | 'number' | 'flag' | 'choice' | 'json';
 
@@ -77,9 +77,9 @@ export function InputFields({ fields, values, problem, onChange }: Props) {
       hint={field.description}
       problem={problem?.startsWith(`${field.name} `) && values[field.name] !== undefined ? problem : undefined}
     >
-      {(id) => (
+      {(control) => (
         <Control
-          id={id}
+          control={control}
           field={field}
           value={values[field.name] ?? ''}
           onChange={(value) => onChange({ ...values, [field.name]: value })}
@@ -90,23 +90,23 @@ export function InputFields({ fields, values, problem, onChange }: Props) {
 }
 
 function Control({
-  id,
+  control,
   field,
   value,
   onChange,
 }: {
-  readonly id: string;
+  readonly control: ControlProps;
   readonly field: InputField;
   readonly value: string;
   onChange(value: string): void;
 }) {
   const choices = field.kind === 'flag' ? ['true', 'false'] : field.choices;
   if (field.kind === 'json')
-    return <textarea id={id} className="input code" rows={3} value={value} onChange={(event) => onChange(event.target.value)} />;
+    return <textarea {...control} className="input code" rows={3} value={value} onChange={(event) => onChange(event.target.value)} />;
   if (field.kind === 'text' || field.kind === 'number')
     return (
       <input
-        id={id}
+        {...control}
         className="input"
         type={field.kind === 'number' ? 'number' : 'text'}
         step="any"
@@ -115,7 +115,7 @@ function Control({
       />
     );
   return (
-    <select id={id} className="input" value={value} onChange={(event) => onChange(event.target.value)}>
+    <select {...control} className="input" value={value} onChange={(event) => onChange(event.target.value)}>
       <option value="">–</option>
       {choices.map((choice) => (
         <option key={choice}>{choice}</option>

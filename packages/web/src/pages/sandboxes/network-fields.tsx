@@ -1,5 +1,5 @@
-import type { NetworkChoice } from '@skillbox/sdk';
-import { Field } from './field.tsx';
+import type { EgressRule, NetworkChoice } from '@skillbox/sdk';
+import { Field } from '../../parts/field.tsx';
 
 export interface NetworkWish {
   /** template: as it says. */
@@ -20,9 +20,9 @@ export function NetworkFields({ wish, mayOpen, templateSays, onChange }: Props) 
   return (
     <>
       <Field label="Network">
-        {(id) => (
+        {(control) => (
           <select
-            id={id}
+            {...control}
             className="input"
             value={wish.mode}
             onChange={(event) => onChange({ ...wish, mode: event.target.value as NetworkWish['mode'] })}
@@ -35,9 +35,9 @@ export function NetworkFields({ wish, mayOpen, templateSays, onChange }: Props) 
       </Field>
       {wish.mode === 'allow' && (
         <Field label="Hosts it may reach" hint="Such as example.com or *.example.com:8443, one in a line; none: what the template allows">
-          {(id) => (
+          {(control) => (
             <textarea
-              id={id}
+              {...control}
               className="input code"
               rows={3}
               value={wish.allow}
@@ -50,8 +50,9 @@ export function NetworkFields({ wish, mayOpen, templateSays, onChange }: Props) 
   );
 }
 
-export function networkFrom({ mode, allow }: NetworkWish): NetworkChoice {
-  const hosts = allow.split(/[\s,]+/).filter(Boolean);
+/** `kept`: rules that say more than a host, which have no place in the field. */
+export function networkFrom({ mode, allow }: NetworkWish, kept: readonly EgressRule[] = []): NetworkChoice {
+  const rules = [...kept, ...allow.split(/[\s,]+/).filter(Boolean)];
   if (mode !== 'allow') return { mode: 'none' };
-  return { mode, ...(hosts.length > 0 && { allow: hosts }) };
+  return { mode, ...(rules.length > 0 && { allow: rules }) };
 }

@@ -1,5 +1,5 @@
 import { APIError, type SandboxHandle } from '@skillbox/sdk';
-import type { GivenFile } from './dropped-files.ts';
+import type { GivenFile } from '../../parts/dropped-files.ts';
 import { joined } from './paths.ts';
 
 interface Options {
