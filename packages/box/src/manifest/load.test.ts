@@ -202,6 +202,13 @@ const bad: Bad[] = [
     mended: `${v1}templates:\n  ours:\n    ttl:\n      default: 30m\n      max: 1h\n`,
   },
   {
+    code: 'manifest.template_contradicts',
+    text: `${v1}workspace:\n  network:\n    allow: [example.org]\n`,
+    line: 4,
+    fix: 'Change one',
+    mended: `${v1}workspace:\n  network:\n    mode: allow\n    allow: [example.org]\n`,
+  },
+  {
     code: 'manifest.slots_above_host',
     text: tenant('acme', 'slots: 11'),
     line: 4,
