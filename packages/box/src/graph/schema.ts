@@ -385,7 +385,7 @@ export const overlaySchema = z.strictObject({
   }),
 });
 
-export type DeclaredGraph = z.output<typeof graphSchema>;
+type DeclaredGraph = z.output<typeof graphSchema>;
 export type DeclaredSections = Pick<DeclaredGraph, keyof typeof sections>;
 export type Declared<S extends keyof typeof sections> = DeclaredSections[S][number];
 export type WorkspaceSettings = z.output<typeof workspaceSchema>;
