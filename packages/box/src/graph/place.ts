@@ -279,8 +279,12 @@ export function wayTo({ path, hostPath }: Place): { readonly root: string; reado
   const inside = resolve(path).split(sep).slice(1);
   let shared = 0;
   while (shared < host.length && shared < inside.length && host.at(-1 - shared) === inside.at(-1 - shared)) shared += 1;
-  const cut = host.length - shared;
-  return { root: `${sep}${host.slice(0, cut).join(sep)}`, names: host.slice(cut).filter((name) => name !== '') };
+  let cut = host.length - shared;
+  const rootAt = (length: number): string => `${sep}${host.slice(0, length).join(sep)}`;
+  // A root may lie in another one under a name of its own: those inside can move it then, so it is part of the way.
+  const owner = insideOwner();
+  while (owner && cut > 0 && statOrNothing(rootAt(cut - 1))?.uid === owner.uid) cut -= 1;
+  return { root: rootAt(cut), names: host.slice(cut).filter((name) => name !== '') };
 }
 
 function readWhole(fd: number, place: Place, maxBytes: number): Buffer {

@@ -183,3 +183,10 @@ it('shares one copy of a repository among its trees', async () => {
   expect(told(await sync(trees))).toEqual(['t1 clone done', 't2 clone done', 't3 clone done']);
   expect(readdirSync(join(mirrorPath(ground.stateRoot, url), '..'))).toHaveLength(1);
 });
+
+it('clones one that lies in another after it', async () => {
+  const outer = repo('outer', insidePlace(ground.stateRoot, 'repos/outer'), gitSource(url));
+  const inner = repo('inner', insidePlace(ground.stateRoot, 'repos/outer/vendor/inner'), gitSource(url));
+  const folder = repo('folder', insidePlace(ground.stateRoot, 'repos'), { kind: 'directory' }, { sync: 'ensure-directory' });
+  expect(told(await sync([inner, outer, folder]))).toEqual(['inner clone done', 'outer clone done', 'folder mkdir done']);
+});

@@ -1,5 +1,6 @@
 /** Repositories and folders: made or cloned when missing, brought forward when nobody has changed anything. */
 
+import { dirname } from 'node:path';
 import { type ActionRecord, BoxError } from '@skillbox/protocol';
 import type { Place, Repo } from '../graph.ts';
 import { makeFolderAt, namesAt, statAt } from '../place.ts';
@@ -20,13 +21,29 @@ export async function syncRepos(work: SyncWork, repos: readonly Repo[]): Promise
   if (!work.dryRun) for (const place of places) await finishForward(runtime, place);
   const states = await treeStates(places, runtime);
   const stateOf = new Map(followed.map((repo, index) => [repo, states[index]]));
-  const records = await bounded(repos, remotesAtOnce, (repo) =>
-    attempt(work, { section: 'repos', id: repo.id, action: actionOf(repo), path: repo.place.path }, async () => {
+  const records = new Map<Repo, ActionRecord[]>();
+  const sync = async (repo: Repo): Promise<void> => {
+    const about = { section: 'repos' as const, id: repo.id, action: actionOf(repo), path: repo.place.path };
+    const told = await attempt(work, about, async () => {
       if (isFollowed(repo)) return follow(work, repo, stateOf.get(repo));
       return repo.sync === 'ensure-directory' ? ensureFolder(work, repo) : lookFor(repo);
-    }),
-  );
-  return records.flat();
+    });
+    records.set(repo, told);
+  };
+  for (const wave of outermostFirst(repos)) await bounded(wave, remotesAtOnce, sync);
+  return repos.flatMap((repo) => records.get(repo) ?? []);
+}
+
+/** One that lies in another comes after it: what is cloned first must find its place empty. */
+function outermostFirst(repos: readonly Repo[]): Repo[][] {
+  const paths = new Set(repos.map(({ place }) => place.hostPath));
+  const waves: Repo[][] = [];
+  for (const repo of repos) {
+    let depth = 0;
+    for (let above = dirname(repo.place.hostPath); above !== dirname(above); above = dirname(above)) if (paths.has(above)) depth += 1;
+    waves[depth] = [...(waves[depth] ?? []), repo];
+  }
+  return waves.filter((wave) => wave !== undefined);
 }
 
 const isFollowed = (repo: Repo): repo is GitRepo => repo.source.kind === 'git' && repo.sync === 'clone-if-missing';

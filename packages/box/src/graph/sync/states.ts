@@ -31,7 +31,7 @@ export async function fileStates(runtime: Runtime, graph: Graph): Promise<FileSt
     ),
     bounded(graph.artifacts, filesAtOnce, (artifact) => artifactState(artifact, digests)),
   ]);
-  const skills = skillSetStates(graph.skills);
+  const skills = skillSetStates(runtime.config.stateRoot, graph.skills);
   return {
     repos: graph.repos.map((repo, index) => ({
       ...shared(repo),

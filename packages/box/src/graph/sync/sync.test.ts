@@ -5,7 +5,6 @@ import { type GraphGround, graph, hostPlace, newGround } from '../../../../../te
 import { everyKind, gitSource, picture, repo } from '../../../../../tests/support/synced.ts';
 import type { Graph } from '../graph.ts';
 import { recentActivity } from '../runtime-log.ts';
-import { fileStates } from './states.ts';
 import { syncGraph } from './sync.ts';
 
 let ground: GraphGround;
@@ -57,25 +56,3 @@ it('goes on when one of them fails, and is not ok', async () => {
   expect(existsSync(join(ground.stateRoot, 'workspace/repos/0/a.txt'))).toBe(true);
   expect(recentActivity(ground.stateRoot, 100)).toContainEqual(expect.objectContaining({ type: 'sync.failed', subject: 'repos:broken' }));
 });
-
-it('with nothing changed takes less than a second for 100 items, 30 of them repositories', async () => {
-  const all = someGraph(15, 23);
-  const { ok } = await syncGraph(ground.runtime, all, { dryRun: false });
-  expect(ok).toBe(true);
-  const times: number[] = [];
-  for (let turn = 0; turn < 3; turn += 1) {
-    const { changed, duration_ms } = await syncGraph(ground.runtime, all, { dryRun: false });
-    expect(changed).toBe(false);
-    times.push(duration_ms);
-  }
-  const looks: number[] = [];
-  for (let turn = 0; turn < 3; turn += 1) {
-    const started = performance.now();
-    const states = await fileStates(ground.runtime, all);
-    looks.push(Math.round(performance.now() - started));
-    expect([states.repos, states.artifacts, states.env_files, states.logs].flat().every(({ state }) => state === 'ok')).toBe(true);
-  }
-  console.log(`100 items: sync ${times.join(', ')} ms; states ${looks.join(', ')} ms`);
-  expect(Math.min(...times)).toBeLessThan(1000);
-  expect(Math.min(...looks)).toBeLessThan(1000);
-}, 120_000);

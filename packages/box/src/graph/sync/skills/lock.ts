@@ -1,8 +1,12 @@
 /** What was installed the last time, beside the configuration: so that the next sync knows what is its own. */
 
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
+import { readJsonFile, writePrivateFile } from '../../../private-file.ts';
 import type { Place } from '../../graph.ts';
 import { readAt, writeAt } from '../../place.ts';
+import { graphFolder } from '../../runtime.ts';
 import { skillNamePattern } from './config.ts';
 
 const lockedSkill = z.object({
@@ -41,3 +45,25 @@ export function writeLock(place: Place, configSha: string, skills: readonly Lock
   const lock: SkillLock = { version: 1, config_sha: configSha, synced_at: new Date().toISOString(), skills: [...skills] };
   writeAt(place, `${JSON.stringify(lock, undefined, 2)}\n`, { mode: 0o644 });
 }
+
+/** Names that any set of this box has installed, of clients that are not selected now too: they are nobody's extra. */
+export function installedByAny(stateRoot: string): Set<string> {
+  return new Set(lockFiles(stateRoot).flatMap((file) => readLock(hostFile(file))?.skills.map(({ name }) => name) ?? []));
+}
+
+/** Locks of the workspace say what the workspace likes, so only the host's own count. */
+export function rememberLock(stateRoot: string, { hostPath, inside }: Place): void {
+  const known = lockFiles(stateRoot);
+  if (inside || known.includes(hostPath)) return;
+  mkdirSync(graphFolder(stateRoot), { recursive: true, mode: 0o700 });
+  writePrivateFile(listFile(stateRoot), JSON.stringify([...known, hostPath].filter((file) => existsSync(file) || file === hostPath)));
+}
+
+const listFile = (stateRoot: string): string => join(graphFolder(stateRoot), 'skill-locks.json');
+
+function lockFiles(stateRoot: string): string[] {
+  const files = readJsonFile<unknown>(listFile(stateRoot));
+  return Array.isArray(files) ? files.filter((file) => typeof file === 'string') : [];
+}
+
+const hostFile = (path: string): Place => ({ path, hostPath: path, inside: false });

@@ -4,7 +4,7 @@ import { BoxError, type SkillSetStatus } from '@skillbox/protocol';
 import type { SkillSet } from '../../graph.ts';
 import { loadSkillConfig, type SkillConfig } from './config.ts';
 import { installedState } from './install.ts';
-import { type LockedSkill, readLock } from './lock.ts';
+import { installedByAny, type LockedSkill, readLock } from './lock.ts';
 import { extraSkills } from './sync-skills.ts';
 
 type SkillState = SkillSetStatus['skills'][number];
@@ -15,9 +15,10 @@ export interface SkillSetState extends Pick<SkillSetStatus, 'state' | 'skills' |
 }
 
 /** In the order of the sets. */
-export function skillSetStates(sets: readonly SkillSet[]): SkillSetState[] {
+export function skillSetStates(stateRoot: string, sets: readonly SkillSet[]): SkillSetState[] {
   const locks = sets.map((set) => readLock(set.lock));
-  const known = new Set(locks.flatMap((lock) => lock?.skills.map(({ name }) => name) ?? []));
+  const known = installedByAny(stateRoot);
+  for (const lock of locks) for (const { name } of lock?.skills ?? []) known.add(name);
   const seen = new Set<string>();
   return sets.map((set, index) => {
     let config: SkillConfig;

@@ -118,7 +118,7 @@ it('follows its ref, replaces what was changed by hand, and removes what is decl
   writeFileSync(installed('.codex', 'commit', 'SKILL.md'), 'changed by hand');
   rmSync(installed('.claude', 'review'), { recursive: true });
   mkdirSync(installed('.claude', 'commit', '__pycache__'));
-  expect(skillSetStates([set])[0]).toMatchObject({
+  expect(skillSetStates(ground.stateRoot, [set])[0]).toMatchObject({
     state: 'missing',
     skills: [
       { name: 'commit', state: 'stale' },
@@ -139,7 +139,7 @@ it('follows its ref, replaces what was changed by hand, and removes what is decl
   expect(lock().skills[0].resolved_commit).toBe(next);
   expect(readFileSync(installed('.claude', 'commit', 'SKILL.md'), 'utf8')).toContain('commit again');
   config(`version: 2\nskill_repos:\n  - repo: ${url}\n    ref: main\n    pick: [commit]\n`);
-  expect(skillSetStates([set])[0]).toMatchObject({ state: 'stale', faults: [{ code: 'SKILL_INSTALL_STALE' }] });
+  expect(skillSetStates(ground.stateRoot, [set])[0]).toMatchObject({ state: 'stale', faults: [{ code: 'SKILL_INSTALL_STALE' }] });
   expect((await sync()).filter(({ action }) => action === 'remove')).toMatchObject([{ result: 'done' }, { result: 'done' }]);
   expect(readdirSync(installed('.claude'))).toEqual(['commit']);
 });
@@ -150,7 +150,7 @@ it('tells of skills that nothing declares, and leaves them', async () => {
   const records = await sync();
   expect(records.at(-1)).toMatchObject({ action: 'check', result: 'skipped', detail: 'mine', error: { error: 'SKILL_EXTRA_INSTALLED' } });
   expect(existsSync(installed('.claude', 'mine', 'SKILL.md'))).toBe(true);
-  expect(skillSetStates([set])[0]).toMatchObject({ state: 'ok', faults: [{ code: 'SKILL_EXTRA_INSTALLED' }] });
+  expect(skillSetStates(ground.stateRoot, [set])[0]).toMatchObject({ state: 'ok', faults: [{ code: 'SKILL_EXTRA_INSTALLED' }] });
 });
 
 it('leaves a clone with local changes alone, and what was installed of it', async () => {
@@ -208,7 +208,7 @@ it('takes no configuration from where the workspace can write', async () => {
   const place = insidePlace(ground.stateRoot, 'skill-repos.yaml');
   writeDeep(place.hostPath, `version: 2\nskill_repos:\n  - {path: ${ground.folder}}\n`);
   expect(await codes(sync(false, [{ ...set, config: place }]))).toEqual(['SKILL_CONFIG_INVALID']);
-  expect(skillSetStates([{ ...set, config: place }])[0]).toMatchObject({ state: 'invalid' });
+  expect(skillSetStates(ground.stateRoot, [{ ...set, config: place }])[0]).toMatchObject({ state: 'invalid' });
 });
 
 it('asks GitHub over HTTPS, then over SSH', async () => {
@@ -249,7 +249,7 @@ it('reads a folder of the host, and takes over no link that leads out of a skill
   expect(told(await sync())).toEqual(['default-skills install unchanged']);
   // A link planted inside the home makes it another skill than the one that was installed.
   symlinkSync('/etc', installed('.claude', 'tool', 'planted'));
-  expect(skillSetStates([set])[0]?.skills).toMatchObject([{ name: 'tool', state: 'stale' }]);
+  expect(skillSetStates(ground.stateRoot, [set])[0]?.skills).toMatchObject([{ name: 'tool', state: 'stale' }]);
 });
 
 it('follows no link that the inside planted in the place of a home', async () => {
@@ -269,4 +269,18 @@ it('refuses a skill that two sets bring', async () => {
     { id: 'client-skills', detail: 'commit', error: { error: 'SKILL_CONFIG_INVALID' } },
     { id: 'client-skills', detail: 'review' },
   ]);
+});
+
+it('does not call extra what another client has installed', async () => {
+  const other: SkillSet = {
+    ...skillSet('client-skills', {
+      ...set,
+      config: hostPlace(join(ground.folder, 'other.yaml')),
+      lock: hostPlace(join(ground.folder, 'other.lock.json')),
+    }),
+  };
+  writeFileSync(other.config.hostPath, `version: 2\nskill_repos:\n  - repo: ${url}\n    ref: main\n    pick: [describe]\n`);
+  await sync(false, [set, other]);
+  expect(await codes(sync(false, [set]))).toEqual([]);
+  expect(skillSetStates(ground.stateRoot, [set])[0]).toMatchObject({ state: 'ok', faults: [] });
 });

@@ -9,14 +9,16 @@ import { attempt, recordOf, type SyncWork } from '../actions.ts';
 import { loadSkillConfig, type SkillSource } from './config.ts';
 import { parseIgnore } from './ignore.ts';
 import { install, installedState, skillAt } from './install.ts';
-import { differs, type LockedSkill, readLock, writeLock } from './lock.ts';
+import { differs, installedByAny, type LockedSkill, readLock, rememberLock, writeLock } from './lock.ts';
 import { type Fetched, fetchSource } from './sources.ts';
 import { findSkills, readSkill, type SkillTree } from './tree.ts';
 
 export async function syncSkills(work: SyncWork, sets: readonly SkillSet[]): Promise<ActionRecord[]> {
   const records: ActionRecord[] = [];
   // Several sets share the homes: what one brings is not another's to call extra.
-  const known = new Set(sets.flatMap((set) => readLock(set.lock)?.skills.map(({ name }) => name) ?? []));
+  const { stateRoot } = work.runtime.config;
+  const known = installedByAny(stateRoot);
+  for (const set of sets) for (const { name } of readLock(set.lock)?.skills ?? []) known.add(name);
   const brought = new Map<string, string>();
   for (const set of sets) {
     const about = { section: 'skills' as const, id: set.id, action: 'install', path: set.config.path };
@@ -76,6 +78,7 @@ async function syncSet(work: SyncWork, set: SkillSet, brought: Map<string, strin
     (a, b) => (a.name < b.name ? -1 : 1),
   );
   if (!work.dryRun && differs(old, sha, skills)) writeLock(set.lock, sha, skills);
+  if (!work.dryRun) rememberLock(work.runtime.config.stateRoot, set.lock);
   return records;
 }
 

@@ -16,13 +16,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type GraphGround, graph, newGround } from '../../../../../tests/support/graph.ts';
-import { commitFiles, gitSource, insidePlace, remoteRepo, repo, told } from '../../../../../tests/support/synced.ts';
-import type { Repo } from '../graph.ts';
-import { insideOwner } from '../inside-owner.ts';
-import { syncRepos } from './repos.ts';
-import { fileStates } from './states.ts';
-import { treeStates } from './trees.ts';
+import type { Repo } from '../../packages/box/src/graph/graph.ts';
+import { insideOwner } from '../../packages/box/src/graph/inside-owner.ts';
+import { syncRepos } from '../../packages/box/src/graph/sync/repos.ts';
+import { fileStates } from '../../packages/box/src/graph/sync/states.ts';
+import { treeStates } from '../../packages/box/src/graph/sync/trees.ts';
+import { type GraphGround, graph, newGround } from '../support/graph.ts';
+import { commitFiles, gitSource, insidePlace, remoteRepo, repo, told } from '../support/synced.ts';
 
 let ground: GraphGround;
 let remote: string;
