@@ -149,19 +149,23 @@ describe('links inside', () => {
       'python3',
       [
         '-c',
-        `import os,sys
+        `import os,shutil,sys
 base,out=sys.argv[1:]
-d,l=base+'/d',base+'/l'
-os.makedirs(d+'/sub',exist_ok=True)
-os.symlink(out,l)
+a,l,x=(base+'/'+name for name in 'alx')
+def again():
+    for path in (a,x):
+        if os.path.islink(path): os.unlink(path)
+    shutil.rmtree(x,ignore_errors=True)
+    if not os.path.islink(l): os.symlink(out,l)
+    os.makedirs(a,exist_ok=True)
+again()
 print('on',flush=True)
 while True:
     try:
-        os.rename(base+'/a',base+'/x'); os.rename(l,base+'/a'); os.rename(base+'/a',l); os.rename(base+'/x',base+'/a')
-    except FileNotFoundError:
-        os.makedirs(base+'/a',exist_ok=True)
+        os.rename(a,x); os.rename(l,a); os.rename(a,l); os.rename(x,a)
     except OSError:
-        pass
+        try: again()
+        except OSError: pass
 `,
         join(state, 'workspace'),
         outside,
