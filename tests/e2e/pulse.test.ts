@@ -46,9 +46,9 @@ const seen = (type: string, subject: string): number =>
 describe('pulse beside a box', () => {
   it('is started by up; whoever is killed is brought back by the other, and services are adopted', async () => {
     declare(['a', 'b']);
-    const up = await skillbox('up', '--json');
-    expect(up.exit, up.stdout + up.stderr).toBe(0);
     try {
+      const up = await skillbox('up', '--json');
+      expect(up.exit, up.stdout + up.stderr).toBe(0);
       const first = await pulse(runtime);
       expect(first).toMatchObject({ running: true, auto_restart: true, interval: 30, given_up: [] });
 
