@@ -313,6 +313,29 @@ describe('pulse', () => {
     expect(pidOf('web')).toBe(before);
   });
 
+  it('tells when an env file goes missing and when it is back', async () => {
+    const place = hostPlace(join(ground.folder, 'app.env'));
+    writeFileSync(place.hostPath, 'A=1', { mode: 0o600 });
+    const item = {
+      id: 'app',
+      client: undefined,
+      required: true,
+      profiles: [],
+      notes: undefined,
+      origin: { file: 'skillbox.yaml', line: 1 },
+    };
+    const manual = { kind: 'env', repo: undefined, mode: 0o600, source: { kind: 'manual' }, sync: 'manual' } as const;
+    declared = graph({ envFiles: [{ ...item, ...manual, place }] });
+    const pulse = await watchOver();
+    rmSync(place.hostPath);
+    await pulse.look();
+    await pulse.look();
+    writeFileSync(place.hostPath, 'A=1', { mode: 0o600 });
+    await pulse.look();
+    expect(typesOf('env_file:app')).toEqual(['env_file.missing', 'env_file.ok']);
+    expect(history('env_file.missing')[0]?.data).toMatchObject({ was: 'ok' });
+  });
+
   it('goes on with the graph it had while a file is broken', async () => {
     declare({ id: 'web', command: 'exec sleep 1000' });
     await up('web');
