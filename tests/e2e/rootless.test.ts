@@ -120,6 +120,31 @@ describe('a living sandbox of an ordinary user', () => {
   });
 });
 
+describe('the workspace of an ordinary user', () => {
+  it('runs with the uid of that user where that is accepted by name, and what is written there stays', { timeout: 120_000 }, async () => {
+    const layers = ['cgroup-memory', 'cgroup-pids', 'cgroup-cpu'];
+    manifest(layers);
+    await withServer(async (skillbox) => {
+      const refused = skillbox('shell', '--json', '--', 'true');
+      expect(refused.status).not.toBe(0);
+      expect(refused.stdout).toMatch(/uid/);
+    });
+    manifest([...layers, 'uid']);
+    for (const number of ['1', '2']) {
+      await withServer(async (skillbox) => {
+        const line = `echo ${number} >> /workspace/note && mkdir -p ~/.local/bin && cat /workspace/note && grep CapEff /proc/self/status`;
+        const { status, stdout } = skillbox('shell', '--', 'sh', '-c', line);
+        expect(stdout).toMatch(/CapEff:\s+0{16}/);
+        expect([status, stdout.split('\n')[0]]).toEqual([0, '1']);
+        expect(skillbox('shell', '--', 'sh', '-c', 'echo x > /workspace/logs/runtime/x').status).not.toBe(0);
+        const [made] = JSON.parse(skillbox('sandbox', 'list', '--template', 'workspace', '--state', 'ready', '--json').stdout).items;
+        skillbox('sandbox', 'destroy', made.id);
+      });
+    }
+    expect(readFileSync(join(folder, '.skillbox-state/workspace/note'), 'utf8')).toBe('1\n2\n');
+  });
+});
+
 function writeProbe(): void {
   const probe = join(folder, 'probe');
   execFileSync('mkdir', ['-p', probe]);

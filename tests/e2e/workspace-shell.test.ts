@@ -22,6 +22,7 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'state', 'clients', 'acme'), { recursive: true });
   const overlay = 'version: 1\nclient:\n  id: acme\n  default_cwd: /workspace/repos/acme\n';
   writeFileSync(join(folder, 'state', 'clients', 'acme', 'overlay.yaml'), overlay);
+  box = await startTestBox(env());
 });
 afterAll(async () => {
   await box?.stop();
@@ -29,13 +30,12 @@ afterAll(async () => {
 });
 
 it('says how to start the box when none runs', { timeout: 120_000 }, async () => {
-  const { exit, stderr } = await shell(['--', 'true']);
+  const { exit, stderr } = await main(['shell', '--', 'true'], { ...env(), SKILLBOX_STATE_ROOT: join(folder, 'other') });
   expect(exit).toBe(7);
   expect(stderr).toContain('skillbox up');
 });
 
 it('runs a command in the one workspace: both streams, stdin and the exit code are true', { timeout: 300_000 }, async () => {
-  box = await startTestBox(env());
   expect(await shell(['--', 'sh', '-c', 'pwd; echo err >&2; exit 9'])).toEqual({ exit: 9, stdout: '/workspace\n', stderr: 'err\n' });
   expect(await shell(['--', 'tee', '/workspace/typed'], 'what was typed\n')).toMatchObject({ exit: 0, stdout: 'what was typed\n' });
   expect(readFileSync(join(folder, 'state/workspace/typed'), 'utf8')).toBe('what was typed\n');
@@ -54,7 +54,7 @@ it('is one workspace however many ask for it at once', { timeout: 300_000 }, asy
 });
 
 it('starts where the client works, and knows no client that there is none of', { timeout: 300_000 }, async () => {
-  expect(await shell(['--', 'mkdir', '-p', '/workspace/repos/acme'])).toMatchObject({ exit: 0 });
+  await shell(['--', 'mkdir', '-p', '/workspace/repos/acme']);
   expect(await shell(['--client', 'acme', '--', 'pwd'])).toMatchObject({ exit: 0, stdout: '/workspace/repos/acme\n' });
   const unknown = await shell(['--client', 'nobody', '--', 'pwd']);
   expect(unknown).toMatchObject({ exit: 1, stdout: '' });
@@ -63,7 +63,8 @@ it('starts where the client works, and knows no client that there is none of', {
 
 it('is a terminal, and exits as its shell does', { timeout: 300_000 }, async () => {
   const typed = 'pwd; tty; exit 6\n';
-  const { exit, stdout } = await shell(['--client', 'acme'], typed);
+  const { exit, stdout, stderr } = await shell(['--client', 'acme'], typed);
+  expect(stderr).toBe('');
   expect(stdout).toContain('/workspace/repos/acme');
   expect(stdout).toContain('/dev/pts/');
   expect(exit).toBe(6);

@@ -23,12 +23,12 @@ export const workspaceShellLeaf: Leaf = {
   args: ['command?'],
   remote: true,
   async run(context: CliContext, given: Record<string, unknown>): Promise<Outcome> {
-    const { client, command } = input.parse(given);
+    const { client, command = [] } = input.parse(given);
     // It is the box's own, whichever tenant other commands act for.
     const config: Config = { ...context.config(), tenant: undefined };
     const [cwd, id] = [await folderOf(config, client), await workspaceOf(config, context)];
     const own = { ...context, config: () => config };
-    if (command === undefined) return shellLeaf.run(own, { id, ...(cwd !== undefined && { cmd: interactive(cwd) }) });
+    if (command.length === 0) return shellLeaf.run(own, { id, ...(cwd !== undefined && { cmd: interactive(cwd) }) });
     const [{ createClient }, { findConnection }] = await Promise.all([import('./client.ts'), import('./connection.ts')]);
     const box = async () => createClient(findConnection(config));
     return execPolish.run({ ...own, client: box }, { id, command, stdin: process.stdin.isTTY !== true, ...(cwd !== undefined && { cwd }) });
