@@ -22,7 +22,7 @@ function headline({ client, profiles, attention }: RuntimeStatus, paint: Paint):
   return `${errors > 0 ? paint('red', '✗') : paint('yellow', '!')} ${where}: ${many} attention.`;
 }
 
-export function attentionText(attention: readonly Attention[], paint: Paint): string {
+function attentionText(attention: readonly Attention[], paint: Paint): string {
   const width = Math.max(...attention.map(({ subject }) => oneLine(subject).length));
   return attention
     .map(({ severity, subject, message, fix }) => {
@@ -43,7 +43,7 @@ const stateTones: Readonly<Record<ServiceStatus['state'], Tone>> = {
   unknown: 'yellow',
 };
 
-export const serviceColumns: Column<ServiceStatus>[] = [
+const serviceColumns: Column<ServiceStatus>[] = [
   { title: 'SERVICE', value: ({ id }) => id, tone: () => 'bold' },
   { title: 'STATE', value: ({ state }) => state, tone: ({ state }) => stateTones[state] },
   { title: 'PID', value: ({ pid }) => (pid === null ? '' : String(pid)), right: true },
