@@ -51,7 +51,7 @@ function Action({ of: { section, id, action, result, detail, path, error } }: { 
 
 function Outcome({
   name,
-  of: { result, duration_ms, detail, tail },
+  of: { result, duration_ms, detail, error, tail },
 }: {
   readonly name: string;
   readonly of: TaskOutcome | ServiceOutcome;
