@@ -320,7 +320,7 @@ const environment: Mutant[] = [
     'has only the variables of the contract and those of the caller',
     guestFrames(
       "if (strchr(argv[0], '/')) execve(argv[0], argv, env);",
-      'static char *more[200]; int n = 0; while (env[n] && n < 190) { more[n] = env[n]; n++; } more[n] = "SKILLBOX_EXTRA=1"; execve(argv[0], argv, more);',
+      'if (strchr(argv[0], \'/\')) { static char *more[200]; int n = 0; while (env[n] && n < 190) { more[n] = env[n]; n++; } more[n] = "SKILLBOX_EXTRA=1"; execve(argv[0], argv, more); }',
     ),
   ),
   mutant(
