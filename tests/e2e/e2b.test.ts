@@ -1,17 +1,13 @@
 /** E2B's own SDK, unmodified, against a box: sandboxes, their lives, who may use them. */
 
-import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { AuthenticationError, RateLimitError, Sandbox, SandboxNotFoundError, TimeoutError } from 'e2b';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
 import { e2bEnv, useE2bBox } from './e2b-box.ts';
 
 const held = useE2bBox({ SKILLBOX_PREVIEW_DOMAIN: 'box.example', SKILLBOX_EGRESS_PRIVATE: '127.0.0.0/8' });
-const run = promisify(execFile);
 
 describe('a sandbox', () => {
   it('is created from a template with time, metadata and variables, and described', async () => {
@@ -264,17 +260,5 @@ describe('a busy tenant', () => {
     expect(refusals.length).toBeGreaterThanOrEqual(asks.length - 1);
     const admin = { tenant: 'default', actor: { kind: 'adm', id: 'test' }, scopes: ['admin'] } as const;
     await slow.box.sandboxes.destroy(admin, sandbox.sandboxId);
-  });
-});
-
-describe('a script written for E2B’s cloud', () => {
-  it('runs with environment variables alone', async () => {
-    const script = join(import.meta.dirname, '../../examples/e2b/script.mjs');
-    const env = { PATH: process.env.PATH ?? '', ...e2bEnv(held.box), E2B_PREVIEW_URL: `${held.box.url}/preview` };
-    const { stdout } = await run(process.execPath, [script], { env, timeout: 60_000 });
-    expect(stdout).toContain('python says 42');
-    expect(stdout).toContain('tick 3');
-    expect(stdout).toContain('after the pause: written before');
-    expect(stdout).toMatch(/killed: true\n$/);
   });
 });

@@ -16,7 +16,7 @@ export interface Visitor {
   go(path: string): Promise<void>;
   /** Fails when axe finds something serious. Each call also looks at the other theme. */
   accessible(): Promise<void>;
-  /** Fails when the page is wider than a phone. Leaves the window as wide as it was. */
+  /** Fails when the page is wider than a phone, its title is squeezed or the open tab is out of sight. Leaves the window as wide as it was. */
   fitsPhone(): Promise<void>;
   /** Into the folder SKILLBOX_SCREENSHOTS names, if any. */
   screenshot(name: string): Promise<void>;
@@ -118,6 +118,7 @@ async function visit(browser: Browser, { url, key: admin }: Pick<TestBox, 'url' 
       await page.waitForTimeout(50);
       const wide = await page.evaluate(() => ({ has: document.documentElement.scrollWidth, may: window.innerWidth }));
       expect(wide.has, 'width of the page on a phone').toBeLessThanOrEqual(wide.may);
+      expect(await page.evaluate(outOfSight), 'out of sight on a phone').toEqual([]);
       if (before) await page.setViewportSize(before);
     },
     async screenshot(name) {
@@ -131,4 +132,18 @@ async function visit(browser: Browser, { url, key: admin }: Pick<TestBox, 'url' 
     },
     close: () => context.close(),
   };
+}
+
+/** Of what tells where one is. In the page. */
+function outOfSight(): string[] {
+  const titles = [...document.querySelectorAll<HTMLElement>('.page > header h1')].filter(
+    ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth + 1 && clientWidth < window.innerWidth * 0.6,
+  );
+  const chosen = [...document.querySelectorAll<HTMLElement>('[role="tab"][aria-selected="true"], .subnav [aria-current]')].filter(
+    (item) => {
+      const { left, right } = item.getBoundingClientRect();
+      return left < -1 || right > window.innerWidth + 1;
+    },
+  );
+  return [...titles, ...chosen].map(({ outerHTML }) => outerHTML.slice(0, 200));
 }

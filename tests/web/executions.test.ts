@@ -5,7 +5,7 @@ import type { Execution } from '@skillbox/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
 import { type Person, startBrowser } from './browser.ts';
-import { countFormatters, type Frames, frames } from './frames.ts';
+import { countFormatters, type Frames, frames, slowness } from './frames.ts';
 
 let box: TestBox;
 let person: Person;
@@ -241,7 +241,9 @@ describe('very many', () => {
     const steps = 60;
     const rounds: Frames[] = [];
     // The best of three: what others do on the machine at the same time is not of the page.
+    let slower = 1;
     for (let round = 0; round < 3; round += 1) {
+      slower = Math.max(slower, await slowness(page));
       const times = await frames(page, async () => {
         // As fast as a wheel can be turned.
         for (let turn = 0; turn < steps; turn += 1) {
@@ -254,14 +256,13 @@ describe('very many', () => {
     const seen = await page.locator('.exec-foot').textContent();
     const least = (of: (times: Frames) => number): number => Math.min(...rounds.map(of));
     const [p95, longest, script] = [least((of) => of.p95), least((of) => of.longest), least((of) => of.scriptMs) / steps];
-    console.log(
-      `executions: ${seen}, frames p95 ${p95.toFixed(0)} ms, longest ${longest.toFixed(0)} ms, code ${script.toFixed(1)} ms a step`,
-    );
+    const figures = `p95 ${p95.toFixed(0)} ms, longest ${longest.toFixed(0)} ms, code ${script.toFixed(1)} ms a step`;
+    console.log(`executions: ${seen}, frames ${figures}, on a machine ${slower.toFixed(1)} times slower than a calm one`);
     expect(Number(/[\d,]+/.exec(seen ?? '')?.[0].replaceAll(',', ''))).toBeGreaterThan(10_000);
     expect(await page.locator('a.exec-row').count()).toBeLessThan(60);
-    expect(p95).toBeLessThan(40);
+    expect(p95).toBeLessThan(40 * slower);
     // Each step is a screen of new rows and half a page of records. With a formatter made for each row it was 24 ms on two busy cores.
-    expect(script).toBeLessThan(18);
+    expect(script).toBeLessThan(18 * slower);
     expect(await formatters()).toBe(0);
     // What does not bring new rows is left to the browser.
     const changed = await page.locator('.exec-list').evaluate(async (list) => {
@@ -282,7 +283,7 @@ describe('very many', () => {
     expect(changed).toBe(0);
     visitor.quiet();
     await visitor.close();
-  }, 90_000);
+  }, 150_000);
 
   it('a log of 1,000,000 lines is read, searched and scrolled smoothly', async () => {
     const { execution_id } = await box.run('million', {});

@@ -58,3 +58,22 @@ export async function countFormatters(page: Page): Promise<() => Promise<number>
   });
   return () => page.evaluate(() => (window as unknown as { formatters: number }).formatters);
 }
+
+/** A piece of work that takes about this long in the browser of a machine with two cores that does nothing else. */
+const pieceMs = 6;
+
+/** How many times longer than on a calm machine everything takes just now; at least 1. */
+export async function slowness(page: Page): Promise<number> {
+  const ms = await page.evaluate(async () => {
+    const times: number[] = [];
+    for (let turn = 0; turn < 15; turn += 1) {
+      const begun = performance.now();
+      const numbers = Array.from({ length: 20_000 }, (_, at) => (at * 7919) % 20_011);
+      numbers.sort((one, other) => one - other);
+      times.push(performance.now() - begun);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return times.sort((one, other) => one - other)[7] ?? 0;
+  });
+  return Math.max(1, ms / pieceMs);
+}

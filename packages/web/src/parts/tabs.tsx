@@ -1,5 +1,6 @@
 import type { KeyboardEvent, ReactNode } from 'react';
 import { useQuery } from '../router.tsx';
+import { useInSight } from './use-in-sight.ts';
 
 export interface Tab {
   readonly id: string;
@@ -11,6 +12,7 @@ export interface Tab {
 export function Tabs({ tabs, name = 'tab', label }: { readonly tabs: readonly Tab[]; readonly name?: string; readonly label: string }) {
   const [query, change] = useQuery();
   const current = tabs.find(({ id }) => id === query.get(name)) ?? tabs[0];
+  const row = useInSight<HTMLDivElement>('[aria-selected="true"]', current?.id);
   const open = ({ id }: Tab): void => change({ [name]: id === tabs[0]?.id ? undefined : id });
   const move = (event: KeyboardEvent<HTMLElement>): void => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -22,7 +24,7 @@ export function Tabs({ tabs, name = 'tab', label }: { readonly tabs: readonly Ta
   };
   return (
     <>
-      <div className="tabs" role="tablist" aria-label={label} onKeyDown={move}>
+      <div ref={row} className="tabs" role="tablist" aria-label={label} onKeyDown={move}>
         {tabs.map((tab) => (
           <button
             key={tab.id}

@@ -4,6 +4,7 @@ import type { ComponentType } from 'react';
 import { useBox } from '../../box/box.ts';
 import { Page } from '../../parts/page.tsx';
 import { Empty } from '../../parts/states.tsx';
+import { useInSight } from '../../parts/use-in-sight.ts';
 import { Link } from '../../router.tsx';
 import type { ViewProps } from '../page.ts';
 import { Audit } from './audit.tsx';
@@ -37,10 +38,11 @@ export default function Admin({ params }: ViewProps) {
   const visible = parts.filter(({ scope }) => may(scope));
   const current = params.part === undefined ? visible[0] : visible.find(({ id }) => id === params.part);
   const View = current && views[current.id];
+  const row = useInSight<HTMLElement>('[aria-current]', current?.id);
   return (
     <Page title={current ? `Admin: ${current.title}` : 'Admin'}>
       <div className="admin">
-        <nav className="subnav" aria-label="Parts of Admin">
+        <nav ref={row} className="subnav" aria-label="Parts of Admin">
           {visible.map(({ id, title }) => (
             <Link key={id} to={`/admin/${id}`} aria-current={id === current?.id ? 'page' : undefined}>
               {title}
