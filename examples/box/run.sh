@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 folder=$(mktemp -d)
 free_port() { node -e 'const server = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(server.address().port); server.close(); })'; }
 unset SKILLBOX_URL SKILLBOX_SERVER_URL SKILLBOX_API_KEY
-export SKILLBOX_STATE_ROOT=$folder/state SKILLBOX_API_PORT=0 SKILLBOX_STORE_PORT SKILLBOX_WEB_PORT
+export SKILLBOX_STATE_ROOT=$folder/state DEMO_ORIGIN=$folder/origin SKILLBOX_API_PORT=0 SKILLBOX_STORE_PORT SKILLBOX_WEB_PORT
 SKILLBOX_STORE_PORT=$(free_port)
 SKILLBOX_WEB_PORT=$(free_port)
 skillbox() { node ../../packages/box/bin/skillbox.js "$@"; }

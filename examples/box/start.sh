@@ -6,8 +6,13 @@ cd "$(dirname "$0")"
 unset SKILLBOX_URL SKILLBOX_SERVER_URL SKILLBOX_API_KEY
 [ -e ../../packages/box/dist/cli.js ] || ../../scripts/setup.sh
 
-# What would come from elsewhere in a real box: a repository to clone, and a secret.
-origin=${SKILLBOX_STATE_ROOT:-$PWD/.skillbox-state}/origin
+# What would come from elsewhere in a real box: a repository to clone, and a secret. Beside the state, which the box trusts nobody to write.
+if [ -z "${DEMO_ORIGIN:-}" ]; then
+  DEMO_ORIGIN=$PWD/.origin
+  grep -qs '^DEMO_ORIGIN=' .env || echo "DEMO_ORIGIN=$DEMO_ORIGIN" >>.env
+fi
+export DEMO_ORIGIN
+origin=$DEMO_ORIGIN
 if [ ! -d "$origin" ]; then
   mkdir -p "$(dirname "$origin")"
   rm -rf "$origin.new"

@@ -27,6 +27,7 @@ beforeAll(async () => {
     PATH: process.env.PATH,
     HOME: state,
     SKILLBOX_STATE_ROOT: join(state, 'state'),
+    DEMO_ORIGIN: join(state, 'origin'),
     SKILLBOX_API_PORT: '0',
     SKILLBOX_STORE_PORT: String(await freePort()),
     SKILLBOX_WEB_PORT: String(await freePort()),

@@ -78,8 +78,10 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
     clearTimeout(timer);
     if (stopping) return;
     woken();
-    const next = Math.min(...Object.values(state.fallen).map(({ nextAt }) => nextAt));
-    if (next > now() && Number.isFinite(next)) timer = setTimeout(wake, Math.min(next - now(), 2 ** 31 - 1));
+    // One whose time has come may wait for another, whose time is still to come: that is the one to wake for.
+    const coming = Object.values(state.fallen).flatMap(({ nextAt }) => (nextAt > now() ? [nextAt] : []));
+    const next = Math.min(...coming);
+    if (Number.isFinite(next)) timer = setTimeout(wake, Math.min(next - now(), 2 ** 31 - 1));
     if (due().length === 0) return;
     working ??= work().finally(() => {
       working = undefined;
