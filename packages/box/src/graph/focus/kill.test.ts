@@ -34,7 +34,7 @@ beforeAll(async () => {
     const progress = (text) => { if (text.startsWith(point)) process.kill(process.pid, 'SIGKILL'); };
     const runtime = { config, server: true, signal: new AbortController().signal, progress };
     const options = { client: 'acme', profiles: [], services: [], mode: 'reuse', resume: false, waitSeconds: undefined };
-    if (verb === 'down') await down(runtime, { client: 'acme', profiles: [] }, { services: [], dryRun: false, waitSeconds: 0.01 });
+    if (verb === 'down') await down(runtime, { profiles: [] }, { services: [], dryRun: false, waitSeconds: 0.01 });
     else writeFileSync(out, JSON.stringify(await focus(runtime, options)));
     `,
     { 'graph/pulse/control.ts': noPulse },
