@@ -3,6 +3,7 @@
 import type { ComponentType } from 'react';
 import { Page } from '../../parts/page.tsx';
 import { Empty } from '../../parts/states.tsx';
+import { useInSight } from '../../parts/use-in-sight.ts';
 import { Link } from '../../router.tsx';
 import type { ViewProps } from '../page.ts';
 import { About } from './about.tsx';
@@ -26,10 +27,11 @@ const views: Readonly<Record<PartId, ComponentType>> = {
 export default function Box({ params }: ViewProps) {
   const current = params.part === undefined ? parts[0] : parts.find(({ id }) => id === params.part);
   const View = current && views[current.id];
+  const row = useInSight<HTMLElement>('[aria-current]', current?.id);
   return (
     <Page title={current ? `Box: ${current.title}` : 'Box'}>
       <div className="box-parts">
-        <nav className="subnav" aria-label="Parts of the box">
+        <nav ref={row} className="subnav" aria-label="Parts of the box">
           {parts.map(({ id, title }) => (
             <Link key={id} to={id === 'graph' ? '/box' : `/box/${id}`} aria-current={id === current?.id ? 'page' : undefined}>
               {title}
