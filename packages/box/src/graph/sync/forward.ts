@@ -1,8 +1,8 @@
 /** A working tree moves on to what its remote has: never over local changes, nor over local commits. */
 
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { readJsonFile, writePrivateFile } from '../../private-file.ts';
 import type { Place } from '../graph.ts';
 import { statAt } from '../place.ts';
@@ -72,6 +72,7 @@ function markForward(runtime: Runtime, place: Place, forward: Forward): void {
 /** What a crash cut off comes to its end, unless somebody has changed something since. */
 export async function finishForward(runtime: Runtime, place: Place): Promise<void> {
   const mark = forwardMark(runtime, place);
+  clearHalfWritten(mark);
   if (!existsSync(mark)) return;
   const forward = readJsonFile<Forward>(mark);
   if (forward && statAt(place)) {
@@ -79,4 +80,12 @@ export async function finishForward(runtime: Runtime, place: Place): Promise<voi
     await mendTree(place, forward.from, forward.to, runtime);
   }
   rmSync(mark, { force: true });
+}
+
+/** Of one that was killed while it wrote the mark. */
+function clearHalfWritten(mark: string): void {
+  const folder = dirname(mark);
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder))
+    if (name.startsWith(`${basename(mark)}.`) && name.endsWith('.tmp')) rmSync(join(folder, name), { force: true });
 }
