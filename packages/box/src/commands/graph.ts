@@ -38,6 +38,21 @@ const selected = ({ client, profile }: { client?: string | undefined; profile?: 
   profiles: listed(profile),
 });
 
+/** Which services, and how up, down and restart treat them. */
+const choice = ({
+  service,
+  dry_run,
+  wait_seconds,
+}: {
+  service?: string | undefined;
+  dry_run: boolean;
+  wait_seconds?: number | undefined;
+}) => ({
+  services: listed(service),
+  dryRun: dry_run,
+  waitSeconds: wait_seconds,
+});
+
 export const graphCommands = [
   graphCommand({
     name: 'box.describe',
@@ -116,12 +131,7 @@ export const graphCommands = [
     http: { method: 'POST', path: '/v1/runtime/restart' },
     cli: { words: 'restart', examples: ['skillbox restart --service web', 'skillbox restart --client acme --profile local-core'] },
     operate: async (runtime, input) =>
-      (await import('../graph/services/restart.ts')).restart(runtime, selected(input), {
-        services: listed(input.service),
-        mode: input.mode,
-        dryRun: input.dry_run,
-        waitSeconds: input.wait_seconds,
-      }),
+      (await import('../graph/services/restart.ts')).restart(runtime, selected(input), { ...choice(input), mode: input.mode }),
     exit: okOrFailed,
   }),
 
@@ -199,12 +209,7 @@ export const graphCommands = [
       examples: ['skillbox up', 'skillbox up --port 9090', 'skillbox up --client acme --profile local-core --mode fresh'],
     },
     operate: async (runtime, input) =>
-      (await import('../graph/services/up.ts')).up(runtime, selected(input), {
-        services: listed(input.service),
-        mode: input.mode,
-        dryRun: input.dry_run,
-        waitSeconds: input.wait_seconds,
-      }),
+      (await import('../graph/services/up.ts')).up(runtime, selected(input), { ...choice(input), mode: input.mode }),
     exit: okOrFailed,
   }),
 
@@ -218,12 +223,7 @@ export const graphCommands = [
     output: downReport,
     http: { method: 'POST', path: '/v1/runtime/down' },
     cli: { words: 'down', polished: true, examples: ['skillbox down', 'skillbox down --service web'] },
-    operate: async (runtime, input) =>
-      (await import('../graph/services/down.ts')).down(runtime, selected(input), {
-        services: listed(input.service),
-        dryRun: input.dry_run,
-        waitSeconds: input.wait_seconds,
-      }),
+    operate: async (runtime, input) => (await import('../graph/services/down.ts')).down(runtime, selected(input), choice(input)),
     exit: okOrFailed,
   }),
 

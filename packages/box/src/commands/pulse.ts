@@ -4,6 +4,11 @@ import { pulseStatus } from '@skillbox/protocol';
 import { z } from 'zod';
 import { graphCommand } from './graph-command.ts';
 
+/** Of who starts it, in the background or in the foreground. */
+export const pulseInput = z.object({
+  interval: z.number().positive().max(86_400).optional().describe('Seconds between two whole looks (SKILLBOX_PULSE_INTERVAL). Default 30'),
+});
+
 export const pulseCommands = [
   graphCommand({
     name: 'pulse',
@@ -19,14 +24,7 @@ export const pulseCommands = [
     name: 'pulse.start',
     summary: 'Start pulse in the background; up does so by itself',
     effect: 'change',
-    input: z.object({
-      interval: z
-        .number()
-        .positive()
-        .max(86_400)
-        .optional()
-        .describe('Seconds between two whole looks (SKILLBOX_PULSE_INTERVAL). Default 30'),
-    }),
+    input: pulseInput,
     output: pulseStatus,
     http: { method: 'POST', path: '/v1/runtime/pulse/start' },
     cli: { words: 'pulse start', examples: ['skillbox pulse start', 'skillbox pulse start --interval 10'] },

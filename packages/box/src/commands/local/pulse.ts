@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { pulseInput } from '../pulse.ts';
 import { localCommand } from './command.ts';
 
 export const pulseProcessCommands = [
@@ -7,14 +7,7 @@ export const pulseProcessCommands = [
     summary: 'Run pulse in the foreground',
     description:
       'What it sees and does goes to stderr. Ctrl-C or SIGTERM stops it; services go on. skillbox up and pulse start run it in the background.',
-    input: z.object({
-      interval: z
-        .number()
-        .positive()
-        .max(86_400)
-        .optional()
-        .describe('Seconds between two whole looks (SKILLBOX_PULSE_INTERVAL). Default 30'),
-    }),
+    input: pulseInput,
     cli: { words: 'pulse run', examples: ['skillbox pulse run', 'skillbox pulse run --interval 10'] },
     async run({ config }, { interval }) {
       const { onInterrupt } = await import('../../process/interrupts.ts');

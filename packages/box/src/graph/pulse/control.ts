@@ -1,14 +1,11 @@
 /** Pulse from outside: look at it, start it in the background, stop it. */
 
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BoxError, errorKinds, type PulseStatus } from '@skillbox/protocol';
-import { type Config, inheritedEnv } from '../../config.ts';
-import { packageRoot } from '../../package-root.ts';
-import { rotateLog, sizeOfFile, tailOfFile } from '../../process/log-file.ts';
-import { type Ending, startProgram } from '../../process/program.ts';
+import { errorKinds, type PulseStatus } from '@skillbox/protocol';
+import type { Config } from '../../config.ts';
 import { endProcess } from '../../process/tree.ts';
+import { startOwnProgram } from '../programs/own-program.ts';
 import { type Runtime, runtimeLogFolder } from '../runtime.ts';
 import { asPulseStatus, livingPulse, readPulseState, writePulseState } from './state.ts';
 import { pulseLogBounds, pulseLogFile } from './upkeep.ts';
@@ -18,7 +15,6 @@ const startMs = 20_000;
 /** It lets a start that is under way come to its end. */
 const stopMs = 10_000;
 const pollMs = 20;
-const tailLines = 20;
 
 /** Reads only. */
 export async function pulse({ config }: Pick<Runtime, 'config'>): Promise<PulseStatus> {
@@ -40,30 +36,19 @@ export async function startPulse(
   }
   mkdirSync(runtimeLogFolder(config.stateRoot), { recursive: true, mode: 0o700 });
   const log = pulseLogFile(config.stateRoot);
-  rotateLog(log, pulseLogBounds);
-  const before = sizeOfFile(log);
-  const { identity, ended } = await startProgram({
-    argv: [process.execPath, join(packageRoot(), 'dist', 'cli.js'), ...wordsOf(config, interval)],
-    cwd: config.baseDir,
-    env: inheritedEnv(),
-    log,
-  });
-  let ending: Ending | undefined;
-  void ended.then((how) => {
-    ending = how;
-  });
+  const started = await startOwnProgram(config, wordsOf(config, interval), log, pulseLogBounds);
   for (const since = performance.now(); performance.now() - since < startMs && !signal.aborted; ) {
     const seen = readPulseState(config.stateRoot);
     const living = livingPulse(seen);
+    const ending = started.ending();
     // Ours, or that of another who started it at the same moment.
-    if (living && (living.pid === identity.pid || ending?.code === errorKinds.already_running.exit)) return asPulseStatus(seen);
+    if (living && (living.pid === started.identity.pid || ending?.code === errorKinds.already_running.exit)) return asPulseStatus(seen);
     if (ending && ending.code !== errorKinds.already_running.exit) break;
     await sleep(pollMs);
   }
-  await endProcess(identity, { patienceMs: stopMs });
+  await endProcess(started.identity, { patienceMs: stopMs });
   signal.throwIfAborted();
-  const words = tailOfFile(log, tailLines, before).join('\n');
-  throw new BoxError('start_failed', `Pulse did not start. Its last words:\n${words || '(none)'}`, { hint: `The whole log: ${log}` });
+  throw started.failure('Pulse');
 }
 
 /** Services go on; nobody starts them again when they fall, and nobody starts pulse by itself until up or pulse start. */

@@ -1,16 +1,13 @@
 /** The server of the box as a service of the graph: the same program in the background, known by the record that it writes itself. */
 
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError, errorKinds, type ServiceOutcome, type ServiceStatus } from '@skillbox/protocol';
-import { type Config, inheritedEnv } from '../../config.ts';
-import { packageRoot } from '../../package-root.ts';
-import { rotateLog, sizeOfFile, tailOfFile } from '../../process/log-file.ts';
-import { type Ending, startProgram } from '../../process/program.ts';
+import type { Config } from '../../config.ts';
 import { endProcess } from '../../process/tree.ts';
 import { makeStateRoot, reachable, readServerRecord, type ServerRecord, serverLogFile } from '../../state.ts';
 import { formatDuration } from '../../units.ts';
 import type { Service } from '../graph.ts';
+import { startOwnProgram } from '../programs/own-program.ts';
 import type { Runtime } from '../runtime.ts';
 import { recordActivity } from '../runtime-log.ts';
 import type { StartOptions } from './control.ts';
@@ -24,7 +21,6 @@ const readyMs = 20_000;
 /** Beyond the drain time: closing the database, ending sandboxes. */
 const stopMarginMs = 10_000;
 const pollMs = 25;
-const tailLines = 20;
 const lookMs = 2000;
 
 type Api = Pick<Service, 'id'>;
@@ -120,20 +116,9 @@ async function startServer(runtime: Runtime, words: readonly string[]): Promise<
   const { config } = runtime;
   makeStateRoot(config.stateRoot);
   const log = serverLogFile(config.stateRoot);
-  rotateLog(log);
-  const before = sizeOfFile(log);
-  const { identity, ended } = await startProgram({
-    argv: [process.execPath, join(packageRoot(), 'dist', 'cli.js'), ...words],
-    cwd: config.baseDir,
-    env: inheritedEnv(),
-    log,
-  });
-  let ending: Ending | undefined;
-  void ended.then((how) => {
-    ending = how;
-  });
+  const { identity, ending, failure } = await startOwnProgram(config, words, log);
   const since = performance.now();
-  while (!ending) {
+  while (!ending()) {
     const server = readServerRecord(config.stateRoot);
     if (server?.pid === identity.pid) return { server, ours: true };
     const waited = performance.now() - since;
@@ -148,10 +133,9 @@ async function startServer(runtime: Runtime, words: readonly string[]): Promise<
     await sleep(pollMs);
   }
   // Another was quicker by a moment, such as skillbox serve: its server is as good as ours.
-  const other = ending.code === errorKinds.already_running.exit ? await otherServer(config.stateRoot) : undefined;
+  const other = ending()?.code === errorKinds.already_running.exit ? await otherServer(config.stateRoot) : undefined;
   if (other) return { server: other, ours: false };
-  const tail = tailOfFile(log, tailLines, before).join('\n');
-  throw new BoxError('start_failed', `The server did not start. Its last words:\n${tail || '(none)'}`, { hint: `The whole log: ${log}` });
+  throw failure('The server');
 }
 
 async function otherServer(stateRoot: string): Promise<ServerRecord | undefined> {

@@ -2,14 +2,10 @@
 
 import { useBox } from '../../box/box.ts';
 import { useLoad } from '../../box/use-load.ts';
-import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
-import { CommandLine } from '../../parts/copy.tsx';
+import { CheckList } from '../../parts/check-list.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
-
-const tones = { ok: 'good', warn: 'warn', missing: 'bad' } as const;
-const rank = { missing: 0, warn: 1, ok: 2 } as const;
 
 export function Doctor() {
   const { client } = useBox();
@@ -31,20 +27,7 @@ export function Doctor() {
       }
     >
       <Show of={found} rows={10}>
-        {({ checks }) => (
-          <ul className="rows" aria-label="Checks">
-            {checks
-              .toSorted((one, other) => rank[one.state] - rank[other.state])
-              .map(({ name, state, detail, fix }) => (
-                <li key={`${name} ${detail}`}>
-                  <Badge text={state} tone={tones[state]} />
-                  <strong>{name}</strong>
-                  <span className="wrap">{detail}</span>
-                  {fix && <CommandLine text={fix} />}
-                </li>
-              ))}
-          </ul>
-        )}
+        {({ checks }) => <CheckList checks={checks} />}
       </Show>
     </Card>
   );

@@ -2,15 +2,11 @@
 
 import { useBox } from '../../box/box.ts';
 import { useLoad } from '../../box/use-load.ts';
-import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
-import { CommandLine } from '../../parts/copy.tsx';
+import { CheckList } from '../../parts/check-list.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
 import { SelectionFields, useSelection } from './selection.tsx';
-
-const tones = { ok: 'good', warn: 'warn', fail: 'bad' } as const;
-const rank = { fail: 0, warn: 1, ok: 2 } as const;
 
 export function Doctor() {
   const { client } = useBox();
@@ -35,21 +31,7 @@ export function Doctor() {
         }
       >
         <Show of={found} rows={10}>
-          {({ checks }) => (
-            <ul className="rows" aria-label="Checks">
-              {checks
-                .toSorted((one, other) => rank[one.state] - rank[other.state])
-                .map(({ name, code, state, detail, fix }) => (
-                  <li key={`${name} ${code} ${detail}`}>
-                    <Badge text={state} tone={tones[state]} />
-                    <strong>{name}</strong>
-                    <span className="wrap">{detail}</span>
-                    {code && <code className="faint">{code}</code>}
-                    {fix && <CommandLine text={fix} />}
-                  </li>
-                ))}
-            </ul>
-          )}
+          {({ checks }) => <CheckList checks={checks} />}
         </Show>
       </Card>
     </>
