@@ -1,6 +1,6 @@
 /**
  * Every route, with generated good and bad requests: never a fault of the box, always an error that can be understood.
- * The seed is printed; SKILLBOX_TEST_SEED repeats a run.
+ * The seed is printed; SKILLBOX_SEED repeats a run. CI has one seed: there the change is judged, not the dice.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -14,7 +14,7 @@ import { startTestBox, type TestBox } from '../support/box.ts';
 import { graphEnv } from '../support/graph-box.ts';
 import { echoSkill, parseAnswer, rawExchange, zipOf } from './wire.ts';
 
-const seed = Number(process.env.SKILLBOX_TEST_SEED ?? Date.now() % 2 ** 31);
+const seed = Number(process.env.SKILLBOX_SEED ?? (process.env.CI ? 20_261_116 : Date.now() % 2 ** 31));
 const perCommand = { numRuns: 200, timeLimitMs: 1300 };
 
 let box: TestBox;
@@ -33,7 +33,7 @@ let session: string;
 let endedSession: string;
 
 beforeAll(async () => {
-  console.log(`property tests with SKILLBOX_TEST_SEED=${seed}`);
+  console.log(`property tests with SKILLBOX_SEED=${seed}`);
   box = await startTestBox({
     ...graphEnv(),
     SKILLBOX_MAX_REQUEST_SIZE: '64Ki',
@@ -305,8 +305,9 @@ const queryFor = (command: Command) => {
 
 /** Nothing but what cannot be left out. */
 const neededQuery = ({ http, input }: Command): fc.Arbitrary<string> => {
+  const inBody = (name: string): boolean => http.raw !== undefined && name === 'body';
   const needed = Object.entries(input.shape).filter(
-    ([name, type]) => !http.path.includes(`:${name}`) && !type.safeParse(undefined).success,
+    ([name, type]) => !inBody(name) && !http.path.includes(`:${name}`) && !type.safeParse(undefined).success,
   );
   return fc
     .tuple(...needed.map(([name]) => (goodQuery[name] ?? fc.constant('x')).map((value) => `${encode(name)}=${encode(value)}`)))
