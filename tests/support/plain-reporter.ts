@@ -1,4 +1,4 @@
-/** Ends every run with one plain line, `N passed, N failed`; with CI=true a skipped test is a failure. */
+/** Ends every run with one plain line, `N passed, N failed`, after the names of tests that passed at their second try only; with CI=true a skipped test is a failure. */
 
 import type { Reporter, TestModule } from 'vitest/node';
 
@@ -11,6 +11,7 @@ export default class PlainReporter implements Reporter {
       if (module.errors().length > 0) failed += 1;
       for (const test of module.children.allTests()) {
         const state = test.result().state;
+        if (test.diagnostic()?.flaky) console.log(`PASSED AT THE SECOND TRY: ${module.relativeModuleId} > ${test.fullName}`);
         if (state === 'passed') passed += 1;
         else if (state === 'failed') failed += 1;
         else skipped += 1;
