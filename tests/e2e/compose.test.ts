@@ -8,6 +8,7 @@ import type { Page, Sandbox } from '@skillbox/protocol';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
 import { type ComposeHost, composeIsInstalled, startComposeHost } from '../support/compose-host.ts';
+import { freePort } from '../support/graph.ts';
 import { newStateRoot, startServerProcess } from '../support/server-process.ts';
 import { uid } from '../support/sshd.ts';
 
@@ -129,11 +130,15 @@ describe.skipIf(!composeIsInstalled())('a compose project', { timeout: 150_000 }
     expect(of('client')).toMatchObject({ Memory: 2 ** 30, PidsLimit: 513 });
     const { keyFile } = host.ssh.host;
     const known = ['-i', keyFile, '-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null'];
-    const [program = '', ...words] = (body.endpoints[0]?.tunnel ?? '').split(' ');
+    // The port it names may have somebody on this machine.
+    const port = await freePort();
+    const line = body.endpoints[0]?.tunnel ?? '';
+    expect(line).toContain('127.0.0.1:8080:');
+    const [program = '', ...words] = line.replace('127.0.0.1:8080:', `127.0.0.1:${port}:`).split(' ');
     const tunnel = spawn(program, [...known, ...words], { stdio: 'ignore' });
     try {
       const page = (): Promise<string> =>
-        fetch('http://127.0.0.1:8080/page.txt').then(
+        fetch(`http://127.0.0.1:${port}/page.txt`).then(
           (answer) => answer.text(),
           () => '',
         );
