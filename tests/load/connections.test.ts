@@ -182,8 +182,8 @@ describe('half a request', () => {
     console.log(
       `giants: ${JSON.stringify(statuses)}; ${((first - before.bytes) / 2 ** 20).toFixed(0)} MiB kept by the first round, ${(kept / 2 ** 20).toFixed(0)} MiB by the second`,
     );
-    // Who goes on sending long after the refusal is cut off, and may lose the answer with it.
-    expect(Object.keys(statuses).filter((status) => !['413', '431', '429', '503', 'closed'].includes(status))).toEqual([]);
+    // Who goes on sending long after the refusal is cut off, and may lose the answer with it; who gets no turn to send is too late (408).
+    expect(Object.keys(statuses).filter((status) => !['408', '413', '431', '429', '503', 'closed'].includes(status))).toEqual([]);
     expect(statuses[431]).toBe(100);
     expect(statuses.closed ?? 0).toBeLessThan(80);
     expect(first - before.bytes).toBeLessThan(400 * 2 ** 20);
