@@ -59,5 +59,5 @@ it('ten thousand in a row are no trouble', () => {
   const chain = Array.from({ length: 10_000 }, (_, at) => node(`n${at}`, ...(at > 0 ? [`n${at - 1}`] : [])));
   const since = performance.now();
   expect(ids(inOrder(reversed(chain))).at(-1)).toBe('n0');
-  expect(performance.now() - since).toBeLessThan(1000);
+  expect(performance.now() - since).toBeLessThan(3000);
 });

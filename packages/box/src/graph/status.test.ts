@@ -169,7 +169,7 @@ describe('with 500 services', () => {
     await sleep(300);
     const before = performance.now();
     const { services } = await graphStatus(runtime, silent);
-    expect(performance.now() - before).toBeLessThan(2000);
+    expect(performance.now() - before).toBeLessThan(4000);
     expect(services.map(({ state }) => state)).toEqual(hung.map(() => 'starting'));
     for (const { one } of hung) await stopService(runtime, one, { wanted: false });
   });

@@ -199,8 +199,9 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
   const look = async (): Promise<void> => {
     for (let times = 0; times < politeTimes && !stopped && (await isGraphBusy(stateRoot)); times++) await sleep(politeMs);
     if (stopped) return;
+    // First what is declared now: it may be what lets one that fell start again.
+    readConfig(readServiceRecords(stateRoot));
     const records = readRecords();
-    readConfig(records);
     tellStale(records);
     const sight = await lookAt(runtime(), graphs.all());
     if (stopped) return;

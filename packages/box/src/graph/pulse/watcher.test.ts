@@ -30,6 +30,8 @@ function watching(more: Partial<WatcherOptions> = {}) {
   return { watcher, gone, troubles };
 }
 
+const soon = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 15_000 });
+
 const watcherPids = (): number[] =>
   readdirSync('/proc').flatMap((name) => {
     try {
@@ -46,19 +48,19 @@ describe('watching processes', () => {
     const { watcher: watches, gone } = watching({ lookMs: 60_000 });
     const [one, other] = [sleeper(), sleeper()];
     watches.watch([one, other]);
-    await vi.waitFor(() => expect(watches.told).toBe(true));
+    await soon(() => expect(watches.told).toBe(true));
     const killedAt = performance.now();
     process.kill(one.pid, 'SIGKILL');
-    await vi.waitFor(() => expect(gone).toHaveLength(1), { timeout: 3000, interval: 5 });
+    await vi.waitFor(() => expect(gone).toHaveLength(1), { timeout: 15_000, interval: 5 });
     expect(gone[0]?.pid).toBe(one.pid);
-    expect((gone[0]?.at ?? 0) - killedAt).toBeLessThan(250);
+    expect((gone[0]?.at ?? 0) - killedAt).toBeLessThan(1000);
   });
 
   it('takes a pid that belongs to somebody else for gone', async () => {
     const { watcher: watches, gone } = watching({ lookMs: 60_000 });
     const somebody = sleeper();
     watches.watch([{ pid: somebody.pid, startTime: String(Number(somebody.startTime) - 100) }]);
-    await vi.waitFor(() => expect(gone.map(({ pid }) => pid)).toEqual([somebody.pid]));
+    await soon(() => expect(gone.map(({ pid }) => pid)).toEqual([somebody.pid]));
     expect(identify(somebody.pid)).toEqual(somebody);
   });
 
@@ -67,10 +69,10 @@ describe('watching processes', () => {
     const [one, other] = [sleeper(), sleeper()];
     watches.watch([one, other]);
     watches.watch([other]);
-    await vi.waitFor(() => expect(watches.told).toBe(true));
+    await soon(() => expect(watches.told).toBe(true));
     process.kill(one.pid, 'SIGKILL');
     process.kill(other.pid, 'SIGKILL');
-    await vi.waitFor(() => expect(gone.map(({ pid }) => pid)).toEqual([other.pid]));
+    await soon(() => expect(gone.map(({ pid }) => pid)).toEqual([other.pid]));
   });
 
   it('looks by itself where the kernel does not tell, and says so', async () => {
@@ -79,7 +81,7 @@ describe('watching processes', () => {
     watches.watch([one]);
     expect(troubles.join()).toContain('is not there');
     process.kill(one.pid, 'SIGKILL');
-    await vi.waitFor(() => expect(gone.map(({ pid }) => pid)).toEqual([one.pid]));
+    await soon(() => expect(gone.map(({ pid }) => pid)).toEqual([one.pid]));
     expect(watches.told).toBe(false);
   });
 
@@ -87,15 +89,15 @@ describe('watching processes', () => {
     const { watcher: watches, gone, troubles } = watching({ lookMs: 50 });
     const [one, other] = [sleeper(), sleeper()];
     watches.watch([one, other]);
-    await vi.waitFor(() => expect(watches.told).toBe(true));
+    await soon(() => expect(watches.told).toBe(true));
     const [program] = watcherPids();
     process.kill(program ?? 0, 'SIGKILL');
-    await vi.waitFor(() => expect(troubles.join()).toContain('SIGKILL'));
+    await soon(() => expect(troubles.join()).toContain('SIGKILL'));
     process.kill(one.pid, 'SIGKILL');
-    await vi.waitFor(() => expect(gone.map(({ pid }) => pid)).toEqual([one.pid]));
-    await vi.waitFor(() => expect(watches.told).toBe(true), { timeout: 5000 });
+    await soon(() => expect(gone.map(({ pid }) => pid)).toEqual([one.pid]));
+    await soon(() => expect(watches.told).toBe(true));
     process.kill(other.pid, 'SIGKILL');
-    await vi.waitFor(() => expect(gone).toHaveLength(2));
+    await soon(() => expect(gone).toHaveLength(2));
     expect(watcherPids()).toHaveLength(1);
   });
 
@@ -103,8 +105,8 @@ describe('watching processes', () => {
     const { watcher: watches, gone } = watching({ lookMs: 60_000 });
     const many = Array.from({ length: 200 }, sleeper);
     watches.watch(many);
-    await vi.waitFor(() => expect(watches.told).toBe(true));
+    await soon(() => expect(watches.told).toBe(true));
     for (const { pid } of many) process.kill(pid, 'SIGKILL');
-    await vi.waitFor(() => expect(gone).toHaveLength(200), { timeout: 5000 });
+    await soon(() => expect(gone).toHaveLength(200));
   });
 });

@@ -89,12 +89,13 @@ describe('a service on the host', () => {
   });
 
   it('sees its own environment and paths, and no secret of the box', async () => {
-    const one = declare({ id: 'env', command: 'env; exec sleep 60', env: { GREETING: 'hello' } });
+    const one = declare({ id: 'env', command: 'env; echo that is all; exec sleep 60', env: { GREETING: 'hello' } });
     const variables = { SKILLBOX_REPOS_ROOT: '/workspace/repos', SKILLBOX_REPOS_HOST_ROOT: '/srv/repos', OTHER: 'no' };
     await startService(runtime, graph({ services: [one], variables }), one, {
       ...{ mode: 'reuse', selection: { profiles: [] }, restarts: 0, waitMs: undefined },
     });
     const log = record('env')?.log ?? '';
+    await expect.poll(() => readFileSync(log, 'utf8'), { timeout: 10_000 }).toContain('that is all\n');
     const env = readFileSync(log, 'utf8');
     expect(statSync(log).mode & 0o777).toBe(0o600);
     expect(env).toContain('GREETING=hello\n');
@@ -214,8 +215,7 @@ describe('a service on the host', () => {
     const one = declare({ id: 'web', command: `${smallServer(port).replace('exec ', '')} & wait`, healthcheck: httpHealth(port) });
     const { pid } = await start(one);
     process.kill(pid ?? 0, 'SIGKILL');
-    await sleep(50);
-    expect(await look(one)).toMatchObject({ state: 'down' });
+    await expect.poll(async () => (await look(one)).state, { timeout: 10_000 }).toBe('down');
     expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).not.toBe(String(pid));
     const again = await start(one, { restarts: 1 });
     expect(again).toMatchObject({ result: 'started' });
@@ -248,13 +248,13 @@ describe('a service on the host', () => {
 
   it('that hangs is started anew by up', async () => {
     const port = await freePort();
-    const one = declare({ id: 'web', command: smallServer(port), healthcheck: httpHealth(port), startMs: 3000 });
+    const one = declare({ id: 'web', command: smallServer(port), healthcheck: httpHealth(port), startMs: 15_000 });
     const { pid } = await start(one);
     const before = record('web');
     if (!before) throw new Error('there is a record');
     process.kill(pid ?? 0, 'SIGSTOP');
     writeServiceRecord(ground.stateRoot, { ...before, startedAt: new Date(Date.now() - 60_000).toISOString() });
-    const hanging = { ...one, stopMs: 200, healthcheck: { ...httpHealth(port), timeoutMs: 300 } };
+    const hanging = { ...one, stopMs: 200, healthcheck: { ...httpHealth(port), timeoutMs: 1000 } };
     expect(await look(hanging)).toMatchObject({ state: 'down', healthy: false });
     const again = await start(hanging);
     expect(again).toMatchObject({ result: 'started' });
@@ -275,7 +275,7 @@ describe('a service on the host', () => {
 
 describe('health', () => {
   it('by a command, which sees the environment of the service', async () => {
-    const healthcheck = { type: 'command', command: 'test "$ANSWER" = 42 && test -e up', intervalMs: 50, timeoutMs: 1000 } as const;
+    const healthcheck = { type: 'command', command: 'test "$ANSWER" = 42 && test -e up', intervalMs: 50, timeoutMs: 4000 } as const;
     const one = declare({ id: 'web', command: 'sleep 0.3; touch up; exec sleep 60', env: { ANSWER: '42' }, healthcheck });
     expect(await start(one)).toMatchObject({ result: 'started' });
     expect(existsSync(join(ground.folder, 'up'))).toBe(true);

@@ -86,9 +86,11 @@ async function refusal(work: Promise<unknown>): Promise<BoxError> {
 
 describe('up', () => {
   it('starts what is needed first, the rest at once, and says so again without doing anything', async () => {
+    // Each of the three waits until all three have begun: one after the other, none would ever be ready.
+    const together = 'while ! [ -e one.begun -a -e two.begun -a -e three.begun ]; do sleep 0.05; done';
     const slow = (id: string, ...depends_on: string[]): Declared => ({
       id,
-      command: `${note(`${id}-begins`)}; sleep 0.8; touch ${id}.ready; ${note(id)}; exec sleep 60`,
+      command: `${note(`${id}-begins`)}; touch ${id}.begun; ${depends_on.includes('db') ? together : 'sleep 0.1'}; touch ${id}.ready; ${note(id)}; exec sleep 60`,
       healthcheck: { type: 'path_exists', path: `${id}.ready` },
       depends_on,
     });
@@ -374,7 +376,7 @@ describe('tasks', () => {
       tasks: [
         { id: 'liar', command: 'true', outputs: ['never'] },
         { id: 'after', command: 'touch after', depends_on: ['liar'] },
-        { id: 'slow', command: 'echo waiting; sleep 60 & wait', timeout: '300ms' },
+        { id: 'slow', command: 'echo waiting; sleep 60 & wait', timeout: '2s' },
         { id: 'plain', command: `${note('plain')}` },
       ],
     });
