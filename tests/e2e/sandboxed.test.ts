@@ -9,6 +9,7 @@ import { loadConfig } from '../../packages/box/src/config.ts';
 import type { Program } from '../../packages/box/src/graph/graph.ts';
 import type { Runtime } from '../../packages/box/src/graph/runtime.ts';
 import {
+  endOfSandboxed,
   exitOfSandboxed,
   probeSandboxed,
   runBeside,
@@ -38,6 +39,16 @@ const inWorkspace = (command: string, more: Partial<Program> = {}): Program => (
 const start = (id: string, program: Program, client?: string): Promise<SandboxedProgram> =>
   startSandboxed(runtime, program, { id, client, log: log(id) });
 const ended = (at: SandboxedProgram) => expect.poll(() => exitOfSandboxed(runtime, at), { timeout: 10_000 });
+
+const hostProcesses = (words: string): string[] =>
+  readdirSync('/proc').filter((name) => {
+    try {
+      return /^\d+$/.test(name) && readFileSync(`/proc/${name}/cmdline`, 'utf8').startsWith(words);
+    } catch {
+      // It ended meanwhile.
+      return false;
+    }
+  });
 
 beforeAll(async () => {
   server = await startServerProcess({ stateRoot });
@@ -70,11 +81,13 @@ describe('a program in the workspace', () => {
     expect(await probeSandboxed(runtime, web, 8123, undefined)).toBe(0);
     expect(await probeSandboxed(runtime, web, 8124, undefined)).toBeUndefined();
     expect(await probeSandboxed(runtime, web, 8124, '/')).toBeUndefined();
-    expect(await runBeside(runtime, other, 'bash -c "exec 3<>/dev/tcp/127.0.0.1/8123" && echo reached; exit 4', 5000)).toEqual({
+    expect(
+      await runBeside(runtime, other, 'bash -c "exec 3<>/dev/tcp/127.0.0.1/8123" && echo reached; exit 4', { timeoutMs: 5000 }),
+    ).toEqual({
       exit: 4,
       output: 'reached\n',
     });
-    expect((await runBeside(runtime, other, 'sleep 10', 200)).exit).toBe(124);
+    expect((await runBeside(runtime, other, 'sleep 10', { timeoutMs: 200 })).exit).toBeNull();
     for (const at of [web, other]) await signalSandboxed(runtime, at, 'SIGTERM');
     await ended(web).toBe(143);
     await ended(other).toBe(143);
@@ -83,7 +96,8 @@ describe('a program in the workspace', () => {
   it('is ended with everything that it started, also what moved to a session of its own', async () => {
     const at = await start('tree', inWorkspace('(setsid sleep 3121 &) ; sleep 3122 & sh -c "sleep 3123" & wait'));
     const alive = async () =>
-      (await runBeside(runtime, at, 'cat /proc/[0-9]*/cmdline | tr "\\0" " " | grep -o "sleep [3]12." | sort -u', 5000)).output;
+      (await runBeside(runtime, at, 'cat /proc/[0-9]*/cmdline | tr "\\0" " " | grep -o "sleep [3]12." | sort -u', { timeoutMs: 5000 }))
+        .output;
     await expect.poll(alive).toBe('sleep 3121\nsleep 3122\nsleep 3123\n');
     await signalSandboxed(runtime, at, 'SIGTERM');
     await ended(at).not.toBe(undefined);
@@ -129,10 +143,6 @@ describe('without a server', () => {
     await expect.poll(() => logged('steady')).toContain('line 3\n');
     await server.kill();
     expect(await exitOfSandboxed(runtime, at)).toBeUndefined();
-    await expect(signalSandboxed(runtime, at, 'SIGTERM')).rejects.toMatchObject({
-      code: 'unreachable',
-      hint: expect.stringContaining('skillbox up'),
-    });
     await sleep(1000);
     server = await startServerProcess({ stateRoot });
     await ended(at).toBe(5);
@@ -141,6 +151,33 @@ describe('without a server', () => {
     expect([...new Set(lines)]).toEqual(Array.from({ length: 40 }, (_, index) => `line ${index + 1}`));
     expect(lines.length).toBeLessThan(44);
     expect(readdirSync(join(stateRoot, 'run/graph/output')).filter((name) => name.endsWith('.json'))).toEqual([]);
+  });
+
+  it('what runs in there is known all the same, and can be ended with all it started', async () => {
+    const at = await start(
+      'alone',
+      inWorkspace('echo begins; (setsid sleep 3131 &); trap "echo ends; exit 7" TERM; while :; do sleep 0.1; done'),
+    );
+    const short = await start('short', inWorkspace('sleep 1; exit 4'));
+    await expect.poll(() => logged('alone'), { timeout: 10_000 }).toContain('begins\n');
+    await server.kill();
+    expect(hostProcesses('sleep\x003131')).toHaveLength(1);
+    expect(await exitOfSandboxed(runtime, at)).toBeUndefined();
+    await ended(short).toBe(4);
+    await expect(probeSandboxed(runtime, at, 8123, undefined)).rejects.toMatchObject({ code: 'unreachable' });
+    await signalSandboxed(runtime, at, 'SIGTERM');
+    await ended(at).toBe(7);
+    expect(await endOfSandboxed(runtime, at)).toEqual({ code: 7, signal: null });
+    await expect.poll(() => hostProcesses('sleep\x003131'), { timeout: 10_000 }).toEqual([]);
+    // Neither a sandbox that is none, nor one of another provider, is taken for one in which nothing runs.
+    const elsewhere = { sandbox: '00000000-0000-4000-8000-000000000000', program: 1 };
+    expect(await exitOfSandboxed(runtime, elsewhere)).toBeUndefined();
+    await expect(signalSandboxed(runtime, elsewhere, 'SIGTERM')).rejects.toMatchObject({
+      code: 'unreachable',
+      hint: expect.stringContaining('skillbox up'),
+    });
+    server = await startServerProcess({ stateRoot });
+    await expect.poll(() => logged('alone'), { timeout: 10_000 }).toContain('ends\n');
   });
 
   it('a sandbox that began anew does not pass for the one that a program ran in', async () => {

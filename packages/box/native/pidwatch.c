@@ -8,7 +8,9 @@
  *           forget PID
  *   stdout  ready               once, when the kernel can do this
  *           missing REASON      once, when it cannot; then it ends
- *           gone PID START      it ended, or was not there: a PID with another START is another process
+ *           gone PID START [HOW]  it ended, or was not there: a PID with another START is another process;
+ *                               HOW is its status as wait(2) gives it, where that can be known: while it
+ *                               waits for its parent, and later where the kernel tells strangers (6.15)
  *           blind PID START     it cannot be watched (too many descriptors): the caller must look
  *
  * It ends with its stdin, and so with pulse.
@@ -17,10 +19,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -29,6 +33,15 @@
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
+
+/* As the kernel has it; headers of older systems do not. */
+struct info {
+  uint64_t mask, cgroup;
+  uint32_t pid, tgid, ppid, ids[8];
+  int32_t exit_code;
+};
+#define GET_INFO _IOWR(0xFF, 11, struct info)
+#define INFO_EXIT (1ULL << 3)
 
 struct watched {
   int fd;
@@ -47,11 +60,10 @@ static void say(const char *what, int pid, unsigned long long start) {
   if (write(1, line, (size_t)length) != length) _exit(0);
 }
 
-/* 0 when there is no such process, or when it has ended and waits for its parent. */
-static unsigned long long start_of(int pid) {
+/* 0 when there is no such process. Its status stands last in the line once it has ended. */
+static unsigned long long start_of(int pid, char *state, int *how) {
   char path[32], text[1024], *at;
   unsigned long long start;
-  char state;
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -61,9 +73,12 @@ static unsigned long long start_of(int pid) {
   text[length] = 0;
   /* The name in parentheses may hold anything: fields count from the last one. */
   at = strrchr(text, ')');
-  if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state, &start) != 2) return 0;
-  return state == 'Z' || state == 'X' ? 0 : start;
+  if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", state, &start) != 2) return 0;
+  if (how) *how = atoi(strrchr(text, ' ') + 1);
+  return start;
 }
+
+static int has_ended(char state) { return state == 'Z' || state == 'X'; }
 
 static struct watched *find(int pid) {
   for (size_t i = 0; i < count; i++)
@@ -96,7 +111,8 @@ static void watch(int pid, unsigned long long start) {
     return;
   }
   /* Looked at after it was opened: whoever this descriptor means now, it means for good. */
-  if (start_of(pid) != start) {
+  char state;
+  if (start_of(pid, &state, NULL) != start || has_ended(state)) {
     close(fd);
     say("gone", pid, start);
     return;
@@ -108,6 +124,26 @@ static void watch(int pid, unsigned long long start) {
     return;
   }
   list[count++] = (struct watched){.fd = fd, .pid = pid, .start = start};
+}
+
+/* Once the parent has heard of it there is no line any more; newer kernels tell by the descriptor then. */
+static int ending_of(const struct watched *one, int *how) {
+  struct info info = {.mask = INFO_EXIT};
+  char state;
+  if (start_of(one->pid, &state, how) == one->start && has_ended(state)) return 1;
+  if (ioctl(one->fd, GET_INFO, &info) != 0 || !(info.mask & INFO_EXIT)) return 0;
+  *how = info.exit_code;
+  return 1;
+}
+
+static void ended(struct watched *one) {
+  char line[80];
+  int how;
+  if (ending_of(one, &how)) {
+    int length = snprintf(line, sizeof line, "gone %d %llu %d\n", one->pid, one->start, how);
+    if (write(1, line, (size_t)length) != length) _exit(0);
+  } else say("gone", one->pid, one->start);
+  drop(one);
 }
 
 static void obey(const char *line) {
@@ -166,10 +202,7 @@ int main(void) {
         continue;
       }
       struct watched *one = find((int)events[i].data.u64);
-      if (!one) continue;
-      struct watched gone = *one;
-      drop(one);
-      say("gone", gone.pid, gone.start);
+      if (one) ended(one);
     }
   }
 }

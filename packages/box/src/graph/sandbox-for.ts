@@ -41,6 +41,11 @@ export async function sandboxFor(api: BoxApi, wanted: SandboxWanted): Promise<st
   }
 }
 
+/** The one there is, whatever its settings; undefined: none was made yet, or it rests. */
+export async function knownSandbox(api: BoxApi, wanted: Pick<SandboxWanted, 'template' | 'client'>): Promise<string | undefined> {
+  return (await living(api, wanted)).find(({ state }) => state === 'ready')?.id;
+}
+
 interface Found {
   readonly id: string;
   /** Made from the template as it is now. */
@@ -48,14 +53,16 @@ interface Found {
 }
 
 async function find(api: BoxApi, wanted: SandboxWanted): Promise<Found | undefined> {
+  const all = await living(api, wanted);
+  const definition = await definitionOf(api, wanted.template);
+  const found = all.find(({ labels }) => labels[definitionLabel] === definition) ?? all[0];
+  return found && { id: found.id, fits: found.labels[definitionLabel] === definition };
+}
+
+async function living(api: BoxApi, wanted: Pick<SandboxWanted, 'template' | 'client'>): Promise<Sandbox[]> {
   const query = new URLSearchParams({ template: wanted.template, labels: new URLSearchParams(labelsOf(wanted)).toString(), limit: '100' });
   const { items } = await api.request<Page<Sandbox>>('GET', `/v1/sandboxes?${query}`);
-  const living = items.filter(
-    ({ state, host }) => (state === 'ready' || state === 'paused') && (api.host === undefined || host === api.host),
-  );
-  const definition = await definitionOf(api, wanted.template);
-  const found = living.find(({ labels }) => labels[definitionLabel] === definition) ?? living[0];
-  return found && { id: found.id, fits: found.labels[definitionLabel] === definition };
+  return items.filter(({ state, host }) => (state === 'ready' || state === 'paused') && (api.host === undefined || host === api.host));
 }
 
 async function make(api: BoxApi, wanted: SandboxWanted): Promise<string> {
@@ -74,7 +81,7 @@ async function isInUse(api: BoxApi, id: string): Promise<boolean> {
 
 const definitionLabel = 'skillbox.definition';
 
-const labelsOf = ({ template, client }: SandboxWanted): Record<string, string> => ({
+const labelsOf = ({ template, client }: Pick<SandboxWanted, 'template' | 'client'>): Record<string, string> => ({
   'skillbox.graph': template,
   'skillbox.client': template === workspaceName ? '' : (client ?? ''),
 });

@@ -6,33 +6,21 @@
 import { createHash, randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BoxError, type Page, type Sandbox } from '@skillbox/protocol';
+import { BoxError } from '@skillbox/protocol';
+import type { Ending } from '../process/endings.ts';
+import { reachGuest } from '../sandbox/without-server.ts';
 import { workspaceName } from '../sandbox/workspace/template.ts';
-import { type BoxApi, localBox, requireLocalBox } from './box-api.ts';
+import { localBox, requireLocalBox } from './box-api.ts';
 import type { Program } from './graph.ts';
 import type { Runtime } from './runtime.ts';
-import { sandboxFor } from './sandbox-for.ts';
+import { knownSandbox, sandboxFor } from './sandbox-for.ts';
+import { askInside, byServer, type Inside, type InsideProgram, isAway, type RunEnd, type RunOptions, runIn } from './sandboxed-inside.ts';
 import { outputFile, writeOutputRecord } from './sandboxed-output.ts';
 
 export interface SandboxedProgram {
   readonly sandbox: string;
   /** Of this start, never given again: not the number that the guest counts by, which begins anew with the sandbox. */
   readonly program: number;
-}
-
-interface ProgramInfo {
-  readonly program_id: number;
-  readonly tag: string;
-  readonly ended: boolean;
-  readonly exit_code: number | null;
-  readonly signal: string | null;
-}
-
-interface ProgramResult {
-  readonly exit_code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly timed_out: boolean;
 }
 
 /** In the environment of everything that a program starts, whatever session it moves to. */
@@ -52,15 +40,14 @@ export async function startSandboxed(
   const api = requireLocalBox(stateRoot);
   const sandbox = await sandboxFor(api, { template, client: options.client, stateRoot, note: (text) => runtime.progress(text) });
   const name = nameOf(options);
-  await endFormer(api, sandbox, name);
+  await endFormer(byServer(api, sandbox), name);
   const run = newRun();
   const tag = tagOf(name, run);
-  const { cwd } = program;
+  const cwd = folderInside(program);
   const started = await api.request<{ program_id: number }>('POST', `/v1/sandboxes/${sandbox}/programs`, {
     argv: ['/bin/sh', '-c', program.command],
     env: { ...program.env, [runVariable]: String(run) },
-    // What the sandbox does not see cannot be entered.
-    ...(template === workspaceName && (cwd.inside || cwd.path !== cwd.hostPath) && { cwd: cwd.path }),
+    ...(cwd !== undefined && { cwd }),
     wait: false,
     tag,
   });
@@ -69,15 +56,20 @@ export async function startSandboxed(
 }
 
 /**
- * Its exit code once it has ended, 128 and the signal for one that was killed; undefined while it runs, and while no server is there to ask:
- * what runs in a sandbox goes on without it. null when the sandbox is gone, or began anew.
+ * Its exit code once it has ended, 128 and the signal for one that was killed; undefined while it runs, and while nobody can be asked:
+ * what runs in a sandbox goes on without the server. null when the sandbox is gone, or began anew.
  */
 export async function exitOfSandboxed(runtime: Runtime, at: SandboxedProgram): Promise<number | null | undefined> {
-  const api = localBox(runtime.config.stateRoot);
-  if (!api) return undefined;
-  let found: ProgramInfo | undefined;
+  const end = await endOfSandboxed(runtime, at);
+  return end && (end.code ?? 128 + signalNumber(end.signal));
+}
+
+/** The same with the name of the signal. */
+export async function endOfSandboxed(runtime: Runtime, at: SandboxedProgram): Promise<Ending | null | undefined> {
+  const { stateRoot } = runtime.config;
+  let found: InsideProgram | undefined;
   try {
-    found = await findProgram(api, at);
+    found = await askInside(stateRoot, at.sandbox, (inside) => findProgram(inside, at));
   } catch (error) {
     if (isAway(error)) return undefined;
     throw error;
@@ -86,77 +78,72 @@ export async function exitOfSandboxed(runtime: Runtime, at: SandboxedProgram): P
   if (!found.ended) return undefined;
   // Its last words stand in the log before its end is told.
   const since = performance.now();
-  while (existsSync(outputFile(runtime.config.stateRoot, at.program)) && performance.now() - since < writtenMs) await sleep(10);
-  return found.exit_code ?? 128 + signalNumber(found.signal);
+  while (localBox(stateRoot) && existsSync(outputFile(stateRoot, at.program)) && performance.now() - since < writtenMs) await sleep(10);
+  return { code: found.exit_code, signal: found.signal };
 }
 
 /** To its session, and to what it started that moved to another. Nothing, when it has ended. */
 export async function signalSandboxed(runtime: Runtime, at: SandboxedProgram, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  const api = requireLocalBox(runtime.config.stateRoot);
-  const found = await findProgram(api, at);
-  if (found && !found.ended) await signalProgram(api, at.sandbox, found.program_id, signal);
-  if (found) await signalStrays(api, at.sandbox, at.program, signal);
+  await askInside(runtime.config.stateRoot, at.sandbox, async (inside) => {
+    const found = await findProgram(inside, at);
+    if (found && !found.ended) await inside.signal(found.program_id, signal);
+    if (found) await signalStrays(inside, at.program, signal);
+  });
 }
 
-/** Whether something listens there, and what http answers; for healthchecks. Without a path: 0 when a connection is taken. */
+/**
+ * Whether something listens there, and what http answers; for healthchecks. Without a path: 0 when a connection is taken. Throws
+ * unreachable when no server is there to ask.
+ */
 export async function probeSandboxed(
   runtime: Runtime,
-  { sandbox }: SandboxedProgram,
+  { sandbox }: Pick<SandboxedProgram, 'sandbox'>,
   port: number,
   path: string | undefined,
 ): Promise<number | undefined> {
-  const api = localBox(runtime.config.stateRoot);
-  if (!api) return undefined;
+  const api = requireLocalBox(runtime.config.stateRoot);
   if (path !== undefined) return api.status(sandbox, port, path, probeMs).catch(nothing);
-  const { exit } = await runIn(api, sandbox, ['/bin/bash', '-c', connects, String(port)], probeMs).catch(() => ({ exit: 1 }));
-  return exit === 0 ? 0 : undefined;
+  const ran = await runIn(api, sandbox, ['/bin/bash', '-c', connects, String(port)], { timeoutMs: probeMs }).catch(nothing);
+  return ran?.exit === 0 ? 0 : undefined;
 }
 
-/** A command beside it in the same sandbox, to its end; 124 when it took too long. */
+/** A command beside it in the same sandbox, to its end. */
 export async function runBeside(
   runtime: Runtime,
   { sandbox }: Pick<SandboxedProgram, 'sandbox'>,
   command: string,
-  timeoutMs: number,
-): Promise<{ exit: number; output: string }> {
-  return runIn(requireLocalBox(runtime.config.stateRoot), sandbox, ['/bin/sh', '-c', command], timeoutMs);
+  options: RunOptions,
+): Promise<RunEnd> {
+  return runIn(requireLocalBox(runtime.config.stateRoot), sandbox, ['/bin/sh', '-c', command], options);
+}
+
+/** The folder that a program begins in there; undefined: the usual one, since what the sandbox does not see cannot be entered. */
+export const folderInside = ({ template, cwd }: Pick<Program, 'template' | 'cwd'>): string | undefined =>
+  template === workspaceName && (cwd.inside || cwd.path !== cwd.hostPath) ? cwd.path : undefined;
+
+/** The sandbox that programs of this template and client share, if it runs: to look must not start it. */
+export async function standingSandbox(runtime: Runtime, template: string, client: string | undefined): Promise<string | undefined> {
+  const { stateRoot } = runtime.config;
+  const api = localBox(stateRoot);
+  const sandbox = api && (await knownSandbox(api, { template, client }));
+  return sandbox !== undefined && (await reachGuest(stateRoot, sandbox)) !== 'gone' ? sandbox : undefined;
 }
 
 const connects = '(exec 3<>"/dev/tcp/127.0.0.1/$0") 2>/dev/null || (exec 3<>"/dev/tcp/::1/$0") 2>/dev/null';
 
-/** A probe that comes to nothing is an answer: who asks says what is wrong. */
+/** A probe that comes to nothing is an answer: who asks says what is wrong. That nobody could be asked is none. */
 function nothing(error: unknown): undefined {
-  if (error instanceof BoxError) return undefined;
+  if (error instanceof BoxError && !isAway(error)) return undefined;
   throw error;
 }
 
-/** The server that there was a moment ago. */
-const isAway = (error: unknown): boolean =>
-  error instanceof BoxError && ['unreachable', 'shutting_down', 'unavailable'].includes(error.code);
-
-async function runIn(api: BoxApi, sandbox: string, argv: readonly string[], timeoutMs: number): Promise<{ exit: number; output: string }> {
-  const timeout = `${Math.max(1, Math.ceil(timeoutMs))}ms`;
-  const path = `/v1/sandboxes/${sandbox}/programs`;
-  const ran = await api.request<ProgramResult>('POST', path, { argv, timeout, wait: true }, timeoutMs + probeMs);
-  return { exit: ran.timed_out ? 124 : (ran.exit_code ?? 128), output: ran.stdout + ran.stderr };
-}
-
 /** Of a start whose starter was killed before it could write it down: two of one would get in each other's way. */
-async function endFormer(api: BoxApi, sandbox: string, name: string): Promise<void> {
-  for (const { program_id, tag, ended } of await programsIn(api, sandbox)) {
+async function endFormer(inside: Inside, name: string): Promise<void> {
+  for (const { program_id, tag, ended } of await inside.programs()) {
     const run = runOf(tag, name);
     if (run === undefined || ended) continue;
-    await signalProgram(api, sandbox, program_id, 'SIGKILL');
-    await signalStrays(api, sandbox, run, 'SIGKILL');
-  }
-}
-
-async function signalProgram(api: BoxApi, sandbox: string, program: number, signal: string): Promise<void> {
-  try {
-    await api.request('POST', `/v1/sandboxes/${sandbox}/programs/${program}/signal`, { signal });
-  } catch (error) {
-    // It ended between the look and the signal.
-    if (!(error instanceof BoxError) || (error.code !== 'already_finished' && error.code !== 'not_found')) throw error;
+    await inside.signal(program_id, 'SIGKILL');
+    await signalStrays(inside, run, 'SIGKILL');
   }
 }
 
@@ -166,26 +153,12 @@ const strays = `for folder in /proc/[0-9]*; do
 done
 true`;
 
-async function signalStrays(api: BoxApi, sandbox: string, run: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  const words = ['/bin/bash', '-c', strays, 'strays', `${runVariable}=${run}`, signal.slice('SIG'.length)];
-  await runIn(api, sandbox, words, probeMs);
-}
+const signalStrays = (inside: Inside, run: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> =>
+  inside.run(['/bin/bash', '-c', strays, 'strays', `${runVariable}=${run}`, signal.slice('SIG'.length)]);
 
-async function findProgram(api: BoxApi, { sandbox, program }: SandboxedProgram): Promise<ProgramInfo | undefined> {
-  const all = await programsIn(api, sandbox);
+async function findProgram(inside: Inside, { program }: SandboxedProgram): Promise<InsideProgram | undefined> {
+  const all = await inside.programs();
   return all.find(({ tag }) => tag.startsWith(tagPrefix) && tag.endsWith(`:${program}`));
-}
-
-/** None where there is no such sandbox, or where it rests. */
-async function programsIn(api: BoxApi, sandbox: string): Promise<readonly ProgramInfo[]> {
-  try {
-    // To ask what runs in one that is paused would wake it.
-    const { state } = await api.request<Sandbox>('GET', `/v1/sandboxes/${sandbox}`);
-    return state === 'ready' ? (await api.request<Page<ProgramInfo>>('GET', `/v1/sandboxes/${sandbox}/programs`)).items : [];
-  } catch (error) {
-    if (error instanceof BoxError && error.code === 'not_found') return [];
-    throw error;
-  }
 }
 
 const tagPrefix = 'graph:';

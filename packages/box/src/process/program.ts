@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync } from 'node:fs';
+import { type Ending, rememberEnding } from './endings.ts';
 import { type ProcessIdentity, readProcess } from './identity.ts';
 import { openLogFile } from './log-file.ts';
 
@@ -13,12 +14,6 @@ export interface HostProgram {
   readonly env: NodeJS.ProcessEnv;
   /** File that its output is appended to. */
   readonly log: string;
-}
-
-export interface Ending {
-  /** null: by a signal. */
-  readonly code: number | null;
-  readonly signal: string | null;
 }
 
 export interface StartedProgram {
@@ -36,11 +31,16 @@ export async function startProgram({ argv: [file, ...args], cwd, env, log }: Hos
       const [error] = (await once(child, 'error')) as [Error];
       throw error;
     }
-    const { pid } = child;
-    const ended = new Promise<Ending>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
-    child.unref();
     // Not yet reaped, even if it ended already: its end is heard in a later turn of the loop.
-    return { identity: { pid, startTime: readProcess(pid)?.startTime ?? '' }, ended };
+    const identity = { pid: child.pid, startTime: readProcess(child.pid)?.startTime ?? '' };
+    const ended = new Promise<Ending>((resolve) =>
+      child.once('exit', (code, signal) => {
+        rememberEnding(identity, { code, signal });
+        resolve({ code, signal });
+      }),
+    );
+    child.unref();
+    return { identity, ended };
   } finally {
     closeSync(output);
   }

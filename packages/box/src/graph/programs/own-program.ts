@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
 import { type Config, inheritedEnv } from '../../config.ts';
 import { packageRoot } from '../../package-root.ts';
+import type { Ending } from '../../process/endings.ts';
 import type { ProcessIdentity } from '../../process/identity.ts';
 import { type RotateOptions, rotateLog, sizeOfFile, tailOfFile } from '../../process/log-file.ts';
-import { type Ending, startProgram } from '../../process/program.ts';
+import { startProgram } from '../../process/program.ts';
 
 const tailLines = 20;
 

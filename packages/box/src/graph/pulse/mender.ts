@@ -5,11 +5,14 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError, type ServiceOutcome } from '@skillbox/protocol';
+import { endingOf } from '../../process/endings.ts';
 import { isAlive } from '../../process/identity.ts';
+import { apiService } from '../rules.ts';
 import { exclusively, type Runtime } from '../runtime.ts';
+import { endOfSandboxed } from '../sandboxed.ts';
 import { serviceStatus, startService, stopService } from '../services/control.ts';
 import { readServiceRecord, type ServiceRecord, writeServiceRecord } from '../services/records.ts';
-import { definitionOf, runningOf } from '../services/running.ts';
+import { definitionOf, runningOf, sandboxOf } from '../services/running.ts';
 import { fall, type Patience, well } from './backoff.ts';
 import type { Book } from './book.ts';
 import type { Declared, Graphs } from './graphs.ts';
@@ -37,6 +40,8 @@ export interface MenderParts {
   readonly patience: Patience;
   readonly random: () => number;
   say(text: string): void;
+  /** One was looked after: its record is another, and what it started may have ended since. */
+  mended(): void;
 }
 
 /** For the lock: then it is tried again, and whoever waits as well has had a chance. */
@@ -44,10 +49,12 @@ const lockMs = 2000;
 const fairMs = 60;
 /** Others that fall meanwhile are started in the same hold of the lock, up to this long. */
 const holdMs = 10_000;
+/** Between hearing that a process ended, and how. */
+const heardMs = 100;
 /** After an error that is none of a service. */
 const troubleMs = 1000;
 
-export function createMender({ runtime, graphs, book, patience, random, say }: MenderParts): Mender {
+export function createMender({ runtime, graphs, book, patience, random, say, mended }: MenderParts): Mender {
   const { state } = book;
   const suspects = new Map<string, Suspicion>();
   /** Falls that nobody may mend, each told once. */
@@ -66,7 +73,9 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
   /** One whose need is about to be started waits for it, so that it does not fall over it again. */
   const waitsForOther = (id: string): boolean => {
     const record = readServiceRecord(stateRoot(), id);
-    const needs = (record && graphs.find(runtime().config, record)?.service.dependsOn) ?? [];
+    const service = record && graphs.find(runtime().config, record)?.service;
+    // Sandboxes are made by the server.
+    const needs = [...(service?.dependsOn ?? []), ...(service?.template === undefined ? [] : [apiService])];
     return needs.some((need) => busy.has(need) || suspects.has(need) || (need in state.fallen && !state.falls[need]?.givenUp));
   };
   const due = (): string[] => {
@@ -126,6 +135,7 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
     } finally {
       busy.delete(id);
       book.changed();
+      mended();
     }
   };
 
@@ -140,7 +150,7 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
     // Its starter was killed before it could write down the process: now it is.
     if (running?.process && !record.process) writeServiceRecord(stateRoot(), { ...record, process: running.process });
     const facts = { pid: record.process?.pid ?? null, lived_s: Math.round((now() - Date.parse(record.startedAt)) / 1000) };
-    if (!running) return lost(record, declared, 'crashed', facts);
+    if (!running) return lost(record, declared, 'crashed', { ...facts, ...(await howItEnded(runtime(), record)) });
     if (suspicion !== 'unhealthy' || !declared) return;
     const { state: seen, healthy, detail } = await serviceStatus(runtime(), declared.graph, declared.service);
     if (seen === 'down' && healthy === false) lost(record, declared, 'unhealthy', { ...facts, detail });
@@ -283,6 +293,13 @@ export function createMender({ runtime, graphs, book, patience, random, say }: M
     if (fallen) state.fallen[id] = { ...fallen, nextAt: now() };
     wake();
   }
+}
+
+/** null and null where nobody heard: it was not ours to wait for, or ended while nobody watched. */
+async function howItEnded(runtime: Runtime, record: ServiceRecord): Promise<{ exit_code: number | null; signal: string | null }> {
+  const at = sandboxOf(record);
+  const ending = at ? await endOfSandboxed(runtime, at) : record.process && (await endingOf(record.process, heardMs));
+  return { exit_code: ending?.code ?? null, signal: ending?.signal ?? null };
 }
 
 function isUp({ result }: ServiceOutcome): boolean {

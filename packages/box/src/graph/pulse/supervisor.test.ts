@@ -115,7 +115,9 @@ describe('pulse', () => {
     await soon(() =>
       expect(typesOf('service:web')).toEqual(['service.started', 'service.crashed', 'service.started', 'service.restarted']),
     );
-    expect(history('service.crashed')[0]?.data).toMatchObject({ pid: before, fall: 1, retry_in_ms: 0 });
+    expect(history('service.crashed')[0]?.data).toMatchObject({
+      ...{ pid: before, exit_code: null, signal: 'SIGKILL', fall: 1, retry_in_ms: 0 },
+    });
     expect(history('service.restarted')[0]?.data).toMatchObject({ pid: pidOf('web'), restarts: 1 });
     expect(record('web')).toMatchObject({ wanted: true, restarts: 1 });
     // Who needs it goes on as it was.
@@ -127,6 +129,32 @@ describe('pulse', () => {
       await soon(() => expect(readPulseState(ground.stateRoot).heals).toBe(heals));
     }
     expect(Math.min(...times)).toBeLessThan(1000);
+  });
+
+  it('tells how it ended, also of one that it started itself; null where nobody was there to hear', async () => {
+    const flag = join(ground.folder, 'end');
+    declare({ id: 'web', command: `while ! test -e ${flag}; do sleep 0.05; done; exit 3` });
+    await up('web');
+    await watchOver();
+    for (const times of [1, 2]) {
+      // Not at the next look, which is a minute away: what pulse started is watched as what up started.
+      writeFileSync(flag, '');
+      await soon(() => expect(history('service.crashed')).toHaveLength(times));
+      rmSync(flag);
+      await soon(() => expect(history('service.restarted')).toHaveLength(times));
+    }
+    await supervisor?.stop();
+    process.kill(pidOf('web'), 'SIGKILL');
+    // Somebody else's child, as after up has ended: its end was heard by nobody.
+    const before = record('web');
+    writeServiceRecord(ground.stateRoot, { ...(before as NonNullable<typeof before>), process: { pid: pidOf('web'), startTime: '1' } });
+    await watchOver();
+    await soon(() => expect(history('service.crashed')).toHaveLength(3));
+    expect(history('service.crashed').map(({ data }) => [data.exit_code, data.signal])).toEqual([
+      [3, null],
+      [3, null],
+      [null, null],
+    ]);
   });
 
   it('starts one that lives but is not well', async () => {

@@ -60,7 +60,7 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
   const book = openBook(stateRoot, before, say);
   const { state } = book;
   const graphs = createGraphs(load);
-  const mender = createMender({ runtime, graphs, book, patience, random, say });
+  const mender = createMender({ runtime, graphs, book, patience, random, say, mended: () => reread() });
   const watcher = startWatcher({
     onGone: (process) => lostProcess(process),
     onTrouble: (why) => say(`${why}; processes are looked at instead`),

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import type { Writable } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { endingOf } from '../../process/endings.ts';
 import { identify, type ProcessIdentity } from '../../process/identity.ts';
 import { type ProcessWatcher, startWatcher, type WatcherOptions } from './watcher.ts';
 
@@ -30,7 +32,7 @@ function watching(more: Partial<WatcherOptions> = {}) {
   return { watcher, gone, troubles };
 }
 
-const soon = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 15_000 });
+const soon = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 15_000 });
 
 const watcherPids = (): number[] =>
   readdirSync('/proc').flatMap((name) => {
@@ -54,6 +56,27 @@ describe('watching processes', () => {
     await vi.waitFor(() => expect(gone).toHaveLength(1), { timeout: 15_000, interval: 5 });
     expect(gone[0]?.pid).toBe(one.pid);
     expect((gone[0]?.at ?? 0) - killedAt).toBeLessThan(1000);
+  });
+
+  it('tells how one ended that is not its child', async () => {
+    const { watcher: watches, gone } = watching({ lookMs: 60_000 });
+    // A child of a shell that is gone by then: nobody here waits for it.
+    const shell = spawn('sh', ['-c', 'sh -c "read line; exit 7" <&3 & echo $!'], { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] });
+    children.push(shell);
+    const pid = Number(await new Promise((resolve) => shell.stdout?.once('data', resolve)));
+    const orphan = identify(pid);
+    if (!orphan) throw new Error('the orphan is not there');
+    watches.watch([orphan]);
+    await soon(() => expect(watches.told).toBe(true));
+    (shell.stdio[3] as Writable).end('go\n');
+    await soon(() => expect(gone.map((one) => one.pid)).toEqual([pid]));
+    expect(await endingOf(orphan, 0)).toEqual({ code: 7, signal: null });
+    const killed = sleeper();
+    watches.watch([killed]);
+    process.kill(killed.pid, 'SIGTERM');
+    // No longer asked for, but its end is heard all the same.
+    watches.watch([]);
+    await soon(async () => expect(await endingOf(killed, 0)).toEqual({ code: null, signal: 'SIGTERM' }));
   });
 
   it('takes a pid that belongs to somebody else for gone', async () => {

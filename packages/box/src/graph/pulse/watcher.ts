@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { packageRoot } from '../../package-root.ts';
+import { endingFrom, rememberEnding } from '../../process/endings.ts';
 import { isAlive, type ProcessIdentity } from '../../process/identity.ts';
 
 export interface ProcessWatcher {
@@ -53,11 +54,12 @@ export function startWatcher({
   };
 
   const hear = (line: string): void => {
-    const [word = '', pid = '', start = ''] = line.split(' ');
+    const [word = '', pid = '', start = '', how] = line.split(' ');
     if (word === 'ready') {
       told = true;
       for (const process of watched.values()) order(watchOrder(process));
     }
+    if (word === 'gone' && how !== undefined) rememberEnding({ pid: Number(pid), startTime: start }, endingFrom(Number(how)));
     if (word === 'gone') gone(`${pid} ${start}`);
     if (word === 'blind') blind.add(`${pid} ${start}`);
     if (word === 'missing') onTrouble(`this kernel does not tell when a process ends (${line.slice('missing '.length)})`);
@@ -103,11 +105,12 @@ export function startWatcher({
   return {
     watch(processes) {
       const wanted = new Map(processes.map((process) => [keyOf(process), process]));
-      for (const [key, { pid }] of watched) {
-        if (wanted.has(key)) continue;
+      for (const [key, process] of watched) {
+        // Of one that ended just now it is yet to be told how.
+        if (wanted.has(key) || !isAlive(process)) continue;
         watched.delete(key);
         blind.delete(key);
-        order(`forget ${pid}\n`);
+        order(`forget ${process.pid}\n`);
       }
       for (const [key, process] of wanted) {
         if (watched.has(key)) continue;

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError, type Fault, type ServiceOutcome, type ServiceStatus, type StartMode } from '@skillbox/protocol';
+import type { Ending } from '../../process/endings.ts';
 import { rotateLog, sizeOfFile, tailOfFile } from '../../process/log-file.ts';
-import type { Ending } from '../../process/program.ts';
 import type { ProcessTable } from '../../process/table.ts';
 import type { EndOfTree } from '../../process/tree.ts';
 import { formatDuration } from '../../units.ts';
@@ -81,7 +81,7 @@ export async function stopService(
   try {
     end = await endRecorded(runtime, record, service.stopMs, (ms) => runtime.progress(`Stopping ${service.id}, ${formatDuration(ms)}`));
   } catch (error) {
-    // In a sandbox, and no server is there to reach into it.
+    // In a sandbox that nobody can reach into just now: it goes on.
     if (error instanceof BoxError) return stuck(faultOfError(error));
     throw error;
   }

@@ -9,10 +9,12 @@ import { httpAnswer, isWell } from '../programs/http-answer.ts';
 import { portAnswers } from '../programs/ports.ts';
 import { runShort } from '../programs/short-command.ts';
 import type { Runtime } from '../runtime.ts';
-import { probeSandboxed, runBeside, type SandboxedProgram } from '../sandboxed.ts';
+import { folderInside, probeSandboxed, runBeside, type SandboxedProgram } from '../sandboxed.ts';
+import { isAway } from '../sandboxed-inside.ts';
 
 export interface Health {
-  readonly healthy: boolean;
+  /** null: it runs in a sandbox, and no server is there to ask in it. */
+  readonly healthy: boolean | null;
   /** Why not. */
   readonly detail: string | null;
 }
@@ -34,9 +36,9 @@ export async function probeHealth(
   if (check.type === 'path_exists') return existsAt(check.place) ? well : unwell(`${check.place.path} is not there`);
   if (!at) return probeOnHost(runtime.config, graph, service, check, timeoutMs);
   try {
-    return await probeInside(runtime, check, at, timeoutMs);
+    return await probeInside(runtime, service, check, at, timeoutMs);
   } catch (error) {
-    // Without the server of the box nobody can ask in there.
+    if (isAway(error)) return { healthy: null, detail: 'its health cannot be asked while no server of the box runs' };
     if (error instanceof BoxError) return unwell(error.message);
     throw error;
   }
@@ -70,9 +72,9 @@ async function probeOnHost(
   return verdict(await runShort(check.command, service.cwd.hostPath, env, timeoutMs), timeoutMs);
 }
 
-async function probeInside(runtime: Runtime, check: Asking, at: SandboxedProgram, timeoutMs: number): Promise<Health> {
+async function probeInside(runtime: Runtime, service: Service, check: Asking, at: SandboxedProgram, timeoutMs: number): Promise<Health> {
   if (check.type === 'command') {
-    const { exit, output } = await runBeside(runtime, at, check.command, timeoutMs);
+    const { exit, output } = await runBeside(runtime, at, check.command, { timeoutMs, cwd: folderInside(service), env: service.env });
     return verdict({ exit, output: output.trim().split('\n').at(-1) ?? '' }, timeoutMs);
   }
   if (check.type === 'port')

@@ -1,12 +1,13 @@
 /** Sets a service going, on the host or in its sandbox, with a record that is true whenever somebody is killed in between. */
 
 import { randomBytes } from 'node:crypto';
-import { type Ending, startProgram } from '../../process/program.ts';
+import type { Ending } from '../../process/endings.ts';
+import { startProgram } from '../../process/program.ts';
 import { runVariable } from '../../process/tree.ts';
 import type { Graph, Service } from '../graph.ts';
 import { hostEnvironment } from '../programs/environment.ts';
 import type { Runtime } from '../runtime.ts';
-import { exitOfSandboxed, startSandboxed } from '../sandboxed.ts';
+import { endOfSandboxed, startSandboxed } from '../sandboxed.ts';
 import { type ServiceRecord, writeServiceRecord } from './records.ts';
 
 export interface Launched {
@@ -50,8 +51,8 @@ async function launchInside(runtime: Runtime, service: Service, command: string,
   return {
     record,
     async ended() {
-      const exit = await exitOfSandboxed(runtime, at);
-      return exit === undefined ? undefined : { code: exit, signal: exit === null ? 'the end of its sandbox' : null };
+      const end = await endOfSandboxed(runtime, at);
+      return end === null ? { code: null, signal: 'the end of its sandbox' } : end;
     },
   };
 }

@@ -34,8 +34,15 @@ async function again(runtime: Runtime, selection: Selection, options: RestartOpt
     // Wanted all the while: when this is killed half-way, pulse goes on.
     { wanted: true, waitSeconds: undefined },
   );
-  const stuck = stopped.filter(({ result }) => result === 'stuck').map(({ id }) => id);
-  if (stuck.length > 0) throw new BoxError('service_failed', `${stuck.join(', ')} did not end, not even by SIGKILL; nothing was started.`);
+  const stuck = stopped.filter(({ result }) => result === 'stuck');
+  if (stuck.length > 0)
+    throw new BoxError(
+      'service_failed',
+      `${stuck.map(({ id, detail }) => detail ?? `${id} did not end.`).join(' ')} Nothing was started.`,
+      {
+        hint: stuck[0]?.error?.hint,
+      },
+    );
   const ids = start.map(({ id }) => id);
   return raise(runtime, selection, graph, { ids, asked: asked.length > 0 ? [...stop] : [], mode, modeOf, waitSeconds });
 }

@@ -55,7 +55,8 @@ async function stateOfRunning(
 ): Promise<Found> {
   const { healthy, detail } = await probeHealth(runtime, graph, service, running.sandbox, look.withinMs);
   const checked = service.healthcheck ? healthy : null;
-  if (healthy) {
+  // That nobody can ask makes it neither well nor down: it runs.
+  if (healthy !== false) {
     const changed = record.definition !== definitionOf(service, record.mode);
     return { state: 'running', healthy: checked, detail: changed ? 'its declaration changed since it was started' : null };
   }

@@ -21,6 +21,7 @@ import type { Cgroup, Cgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, livingOrders } from './command.ts';
 import { type DiskRecord, type Disks, openDisks } from './disk.ts';
 import { createDiskLimits, type DiskLimits, type Running } from './disk-limits.ts';
+import { socketOf } from './folders.ts';
 
 export interface LivingOptions {
   readonly ids: IdMode;
@@ -64,7 +65,7 @@ export function createLiving(options: LivingOptions): LivingProvider {
   /** Also those that a server before this one started. */
   const running = (): Running[] =>
     [...known.values()].flatMap(({ sandbox, limitBytes }) => {
-      const socket = join(options.runFolder, `${sandbox}.sock`);
+      const socket = socketOf(options.runFolder, sandbox);
       if (limitBytes === undefined || ahead.has(sandbox) || !existsSync(socket)) return [];
       const guest = createGuestClient(() => connectTo(socket));
       const end = async (forced: boolean): Promise<void> => {
@@ -132,7 +133,7 @@ export function createLiving(options: LivingOptions): LivingProvider {
       const handle = handleFor(spec);
       try {
         await handle.waitReady(AbortSignal.timeout(startLimitMs));
-        const line = await connectTo(join(options.runFolder, `${spec.id}.sock`));
+        const line = await connectTo(socketOf(options.runFolder, spec.id));
         return {
           ...{ ref, handle },
           // It hangs up when it dies; nothing is ever said.
@@ -179,7 +180,7 @@ function createHandle({ options, disks, limits, spec, inTurn, forget, touch }: H
   const { cgroups, paths } = options;
   const ids = spec.workspace ? workspaceIds(options.ids) : options.ids;
   const seat = spec.workspace && options.workspace ? seatOf(options.workspace) : undefined;
-  const socketPath = join(options.runFolder, `${spec.id}.sock`);
+  const socketPath = socketOf(options.runFolder, spec.id);
   const pidFile = join(options.runFolder, `${spec.id}.pid`);
   const logFile = join(options.runFolder, `${spec.id}.log`);
   let starting: Promise<Socket> | undefined;

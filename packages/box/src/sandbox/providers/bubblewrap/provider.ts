@@ -3,8 +3,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { BoxError, type Language } from '@skillbox/protocol';
 import type { LivingProvider } from '../../living.ts';
@@ -16,6 +14,7 @@ import type { Architecture } from '../guest/syscalls.ts';
 import { openCgroups } from './cgroup.ts';
 import { type HostPaths, type IdMode, launchOrders, nestOrders } from './command.ts';
 import { nativeProgram, writeProviderFiles } from './files.ts';
+import { socketFolder } from './folders.ts';
 import { findInterpreters } from './interpreters.ts';
 import { createLaunchers, type Launched, oneShotIn } from './launcher.ts';
 import { isUsable, layerStates } from './layers.ts';
@@ -274,14 +273,6 @@ async function findBubblewrap(): Promise<{ path: string; version: string } | und
   return undefined;
 }
 
-/** Paths of sockets are at most 107 bytes long; a state root may lie deeper than that. */
-function socketFolder(runFolder: string): string {
-  const inside = join(runFolder, 'living');
-  if (inside.length <= 70) return inside;
-  const short = createHash('sha256').update(runFolder).digest('hex').slice(0, 12);
-  return join(tmpdir(), `skillbox-${process.getuid?.() ?? 0}-${short}`);
-}
-
 /** A block of a thousand for each host, chosen by its id: sandboxes that outlive the server keep their uid. */
 function livingUids(owner: string): number {
   const number = createHash('sha256').update(owner).digest().readUInt32LE(0);
@@ -318,6 +309,3 @@ function nameOf(uid: number | undefined): string | undefined {
     .find((line) => line.split(':')[2] === String(uid));
   return entry?.split(':')[0];
 }
-
-/** For messages: where the files of a provider in this state root are. */
-export const bubblewrapFolder = (stateRoot: string): string => join(stateRoot, 'run', 'bubblewrap');

@@ -1,0 +1,54 @@
+/**
+ * A sandbox of this machine while no server runs: what is in it goes on, and its guest listens on a socket that only the user of the box
+ * can open. Enough to tell what runs in there and to end it; everything else is the server's.
+ */
+
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import type { ProgramInfo } from './living.ts';
+import { collect, programSpec } from './programs.ts';
+import { bubblewrapFolder, socketFolder, socketOf } from './providers/bubblewrap/folders.ts';
+import { connectTo, createGuestClient } from './providers/guest/guest-client.ts';
+
+export interface StandingGuest {
+  programs(): Promise<readonly ProgramInfo[]>;
+  signal(program: number, signal: NodeJS.Signals): Promise<void>;
+  /** A short program to its end; undefined: it was not through in time, and was killed. */
+  run(argv: readonly string[], timeoutMs: number): Promise<number | null | undefined>;
+}
+
+const mostOutput = 4096;
+
+/** 'gone': nothing runs in it. undefined: it is none that is reached like this, such as one of another provider. */
+export async function reachGuest(stateRoot: string, sandbox: string): Promise<StandingGuest | 'gone' | undefined> {
+  const folder = socketFolder(bubblewrapFolder(stateRoot));
+  if (!existsSync(folder) || !existsSync(join(stateRoot, 'sandboxes', 'living', sandbox))) return undefined;
+  const path = socketOf(folder, sandbox);
+  if (!existsSync(path)) return 'gone';
+  try {
+    (await connectTo(path)).destroy();
+  } catch {
+    // The socket of one that was killed: nobody listens, so nothing of it is left.
+    return 'gone';
+  }
+  const guest = createGuestClient(() => connectTo(path));
+  return {
+    programs: () => guest.programs(),
+    signal: (program, signal) => guest.signal(program, constants.signals[signal]),
+    async run(argv, timeoutMs) {
+      const id = 1 + Math.max(0, ...(await guest.programs()).map((program) => program.id));
+      const program = await guest.start(programSpec(id, { argv, env: {}, cwd: '/', stdin: false }));
+      const late = AbortSignal.timeout(timeoutMs);
+      try {
+        return (await collect(program, mostOutput, late)).exitCode;
+      } catch (error) {
+        if (!late.aborted) throw error;
+        await guest.signal(id, constants.signals.SIGKILL);
+        return undefined;
+      } finally {
+        await guest.forget(id);
+      }
+    },
+  };
+}
