@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 
 /** Writes a file only its owner may read, whole or not at all. */
@@ -33,6 +33,8 @@ export async function writePrivateFileAside(path: string, text: string): Promise
 
 /** undefined when there is none, or when it is not JSON. */
 export function readJsonFile<T>(path: string): T | undefined {
+  // Most of what is looked for is not there, and an error costs ten times what a look does.
+  if (!statSync(path, { throwIfNoEntry: false })) return undefined;
   let text: string;
   try {
     text = readFileSync(path, 'utf8');

@@ -1,12 +1,11 @@
 /** One call of the CLI, from words to exit code. */
 
-import { exitCodes } from '@skillbox/protocol';
+import { BoxError, exitCodes } from '@skillbox/protocol';
 import type { loadConfig } from '../config.ts';
 import { exitCodeOf, failureBody, failureText } from './failure.ts';
 import { settingsOf, wantsJson } from './globals.ts';
 import { createIo, type Io } from './io.ts';
-import type { CliContext, Outcome } from './leaf.ts';
-import { leaves } from './leaves.ts';
+import type { CliContext, Leaf, Outcome } from './leaf.ts';
 import { createPaint } from './paint.ts';
 import { decode } from './parameters.ts';
 import { type Invocation, parseInvocation } from './program.ts';
@@ -15,13 +14,13 @@ export async function execute(argv: readonly string[]): Promise<number> {
   const colour = (process.stdout.isTTY || process.stderr.isTTY) === true && (await import('../config.ts')).wantsColour();
   let json = asksForJson(argv);
   try {
-    const invocation = parseInvocation(argv, (text) => void process.stdout.write(text));
+    const { invocation, leaves } = await understand(argv);
     if (!invocation) return exitCodes.ok;
     json = wantsJson(invocation.globals);
     const io = createIo({ json, colour });
     const input = decode(invocation.leaf, invocation.given);
     const { loadConfig } = await import('../config.ts');
-    const outcome = await invocation.leaf.run(contextOf(invocation, io, loadConfig), input);
+    const outcome = await invocation.leaf.run(contextOf(invocation, leaves, io, loadConfig), input);
     io.progress.clear();
     print(outcome, io);
     return outcome.exit ?? exitCodes.ok;
@@ -35,7 +34,25 @@ export async function execute(argv: readonly string[]): Promise<number> {
   }
 }
 
-function contextOf({ globals }: Invocation, io: Io, load: typeof loadConfig): CliContext {
+/** First words of commands that are loaded without all the others: what people and agents ask for all day. */
+const quickWords = ['describe', 'render', 'sync', 'bootstrap', 'status', 'context', 'focus'];
+
+async function understand(argv: readonly string[]): Promise<{ invocation: Invocation | undefined; leaves: readonly Leaf[] }> {
+  const write = (text: string): void => void process.stdout.write(text);
+  if (quickWords.includes(argv[0] ?? '')) {
+    const { graphLeaves } = await import('./graph-leaves.ts');
+    try {
+      return { invocation: parseInvocation(argv, graphLeaves, write), leaves: graphLeaves };
+    } catch (error) {
+      // What was probably meant only they all together know: they say it below.
+      if (!(error instanceof BoxError)) throw error;
+    }
+  }
+  const { leaves } = await import('./leaves.ts');
+  return { invocation: parseInvocation(argv, leaves, write), leaves };
+}
+
+function contextOf({ globals }: Invocation, leaves: readonly Leaf[], io: Io, load: typeof loadConfig): CliContext {
   const flags = settingsOf(globals);
   const config: CliContext['config'] = (more = {}) => load({ flags: { ...flags, ...more } });
   return {

@@ -8,7 +8,7 @@ import { type Column, formatFacts, formatTable } from './table.ts';
 
 export function renderView({ client, profiles, graph, variables, why }: RenderedGraph, { paint, width }: Io): string {
   const head = paint('dim', `# ${client === null ? 'no client' : `client ${oneLine(client)}`}, ${profiles.map(oneLine).join(' + ')}`);
-  if (why.length === 0) return `${head}\n${printable(outline(withoutNothing(graph) as object).join('\n'))}`;
+  if (why.length === 0) return `${head}\n${printable(outline(graph).join('\n'))}`;
   const rows = why
     .filter(({ file }) => file !== 'default')
     .map(({ path, file, line }) => ({ path, value: valueAt({ ...graph, variables }, path), from: originText(file, line) }));
@@ -17,28 +17,43 @@ export function renderView({ client, profiles, graph, variables, why }: Rendered
 }
 
 /** As YAML, which the manifest is written in; the library for it is too slow to load for this. */
-function outline(value: unknown, indent = ''): string[] {
-  return Object.entries(value as Record<string, unknown>).flatMap(([name, item]) => {
-    if (Array.isArray(item) && item.some(isGroup)) return [`${indent}${name}:`, ...item.flatMap((each) => listed(each, `${indent}  `))];
-    if (isGroup(item)) return [`${indent}${name}:`, ...outline(item, `${indent}  `)];
-    return [`${indent}${name}: ${scalar(item)}`];
-  });
+function outline(value: object, indent = '', lines: string[] = []): string[] {
+  for (const [name, item] of Object.entries(value)) {
+    if (saysNothing(name, item)) continue;
+    if (Array.isArray(item) && item.some(isGroup)) {
+      lines.push(`${indent}${name}:`);
+      for (const each of item) list(each, `${indent}  `, lines);
+    } else if (isGroup(item)) {
+      lines.push(`${indent}${name}:`);
+      outline(item, `${indent}  `, lines);
+    } else lines.push(`${indent}${name}: ${scalar(item)}`);
+  }
+  return lines;
 }
 
-function listed(item: unknown, indent: string): string[] {
-  if (!isGroup(item)) return [`${indent}- ${scalar(item)}`];
-  const [first = '', ...rest] = outline(item, `${indent}  `);
-  return [`${indent}- ${first.trimStart()}`, ...rest];
+function list(item: unknown, indent: string, lines: string[]): void {
+  if (!isGroup(item)) {
+    lines.push(`${indent}- ${scalar(item)}`);
+    return;
+  }
+  const first = lines.length;
+  outline(item, `${indent}  `, lines);
+  lines[first] = `${indent}- ${lines[first]?.trimStart() ?? ''}`;
 }
 
+/** With something to say in it. */
 const isGroup = (value: unknown): value is object =>
-  value !== null && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length > 0;
+  value !== null &&
+  typeof value === 'object' &&
+  !Array.isArray(value) &&
+  Object.entries(value).some(([name, inner]) => !saysNothing(name, inner));
 
 /** A text without quotes only where nobody can take it for anything else. */
-const scalar = (value: unknown): string =>
-  typeof value === 'string' && /^[A-Za-z/.][\w ./:@=+-]*$/.test(value) && !/: |^(true|false|null|yes|no|on|off)$/i.test(value)
-    ? value
-    : JSON.stringify(value);
+function scalar(value: unknown): string {
+  if (typeof value !== 'string') return value !== null && typeof value === 'object' && !Array.isArray(value) ? '{}' : JSON.stringify(value);
+  const plain = /^[A-Za-z/.][\w ./:@=+-]*$/.test(value) && !/: |^(true|false|null|yes|no|on|off)$/i.test(value);
+  return plain ? value : JSON.stringify(value);
+}
 
 interface Row {
   readonly path: string;
@@ -102,15 +117,9 @@ const nameOf = (item: unknown): string => {
   return String(id ?? legacy_surface ?? '');
 };
 
-/** Empty lists, and what is false or empty by default, say nothing. */
-function withoutNothing(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNothing);
-  if (value === null || typeof value !== 'object') return value;
-  const said = Object.entries(value).filter(
-    ([name, inner]) => inner !== null && !(Array.isArray(inner) && inner.length === 0) && !(name === 'required' && inner === false),
-  );
-  return Object.fromEntries(said.map(([name, inner]) => [name, withoutNothing(inner)]));
-}
+/** Empty lists, and what is false or empty by default. */
+const saysNothing = (name: string, value: unknown): boolean =>
+  value === null || (Array.isArray(value) && value.length === 0) || (name === 'required' && value === false);
 
 export function describeView(model: BoxModel, { paint, width }: Io): string {
   const facts = formatFacts(

@@ -11,7 +11,7 @@ export function helpPages(): Record<string, string> {
 
 function pageOf(words: string): string {
   let text = '';
-  parseInvocation([...words.split(' ').filter(Boolean), '--help'], (part) => {
+  parseInvocation([...words.split(' ').filter(Boolean), '--help'], leaves, (part) => {
     text += part;
   });
   return text;

@@ -30,7 +30,7 @@ export interface CliContext {
   readonly flags: Flags;
   /** The box that the flags name; a promise, because most of what it takes is loaded only now. */
   client(): Promise<Client>;
-  /** All commands, for who describes them. */
+  /** The commands that were loaded; for who describes them, all. */
   readonly leaves: readonly Leaf[];
 }
 

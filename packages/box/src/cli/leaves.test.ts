@@ -34,7 +34,7 @@ describe('the commands of the shell', () => {
     expect(leaf.examples.length).toBeGreaterThan(0);
     for (const example of leaf.examples) {
       const [, call = ''] = /skillbox ([^)>]*)/.exec(example) ?? [];
-      const invocation = parseInvocation(shellWords(withIds(call)), nothing);
+      const invocation = parseInvocation(shellWords(withIds(call)), leaves, nothing);
       expect(invocation?.leaf.words).toBe(leaf.words);
       expect(() => invocation && decode(leaf, invocation.given)).not.toThrow();
     }
@@ -62,7 +62,7 @@ describe('help', () => {
 });
 
 describe('flags', () => {
-  const parse = (...argv: string[]) => parseInvocation(argv, nothing);
+  const parse = (...argv: string[]) => parseInvocation(argv, leaves, nothing);
 
   it('of every command stand before or after its name; the nearest wins', () => {
     const invocation = parse('-s', 'http://a', '--json', 'skill', '-k', 'k1', 'list', '-s', 'http://b', '--limit', '3');

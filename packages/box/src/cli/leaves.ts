@@ -17,10 +17,8 @@ const localLeaves: readonly Leaf[] = localCommands.map(({ name, summary, descrip
   run: (context, given) => run(context, input.parse(given)),
 }));
 
-const rank = (leaf: Leaf): number => {
-  const all = groups.flatMap(({ words }) => words);
-  return all.indexOf(leaf.words.split(' ')[0] ?? '');
-};
+const order = new Map(groups.flatMap(({ words }) => words).map((word, at) => [word, at]));
+const rank = ({ words }: Leaf): number => order.get(words.split(' ')[0] ?? '') ?? -1;
 
 export const leaves: readonly Leaf[] = [
   ...localLeaves,

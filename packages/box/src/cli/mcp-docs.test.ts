@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { leaves } from './leaves.ts';
 import { fileOf } from './mcp-clients.ts';
 import { parseInvocation } from './program.ts';
 
@@ -10,7 +11,7 @@ it('docs/mcp.md names commands that there are', () => {
   const blocks = [...page.matchAll(/^skillbox .*$/gm)].map(([call]) => call);
   expect(inline.length + blocks.length).toBeGreaterThan(6);
   for (const call of [...inline, ...blocks])
-    expect(parseInvocation(call.split(' ').slice(1), () => undefined)?.leaf.words, call).toBeDefined();
+    expect(parseInvocation(call.split(' ').slice(1), leaves, () => undefined)?.leaf.words, call).toBeDefined();
 });
 
 it('docs/mcp.md names the files that are written', () => {

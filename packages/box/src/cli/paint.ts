@@ -26,4 +26,6 @@ const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 export const printable = (text: string): string => text.replace(sequences, '').replace(controls, '');
 
 /** The same, on one line. */
-export const oneLine = (text: string): string => printable(text).replace(/\s+/g, ' ').trim();
+export const oneLine = (text: string): string => (words.test(text) ? text : printable(text).replace(/\s+/g, ' ').trim());
+/** Nothing to be done: nearly all texts of a long table. */
+const words = /^[!-~]+(?: [!-~]+)*$/;

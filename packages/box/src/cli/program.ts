@@ -8,7 +8,6 @@ import { familyAliases, familySummaries, groups } from './families.ts';
 import { type GlobalFlag, globalFlags } from './globals.ts';
 import { examplesText, formatHelp, subcommandTerm } from './help.ts';
 import type { Leaf } from './leaf.ts';
-import { leaves } from './leaves.ts';
 import { type Parameter, parametersOf } from './parameters.ts';
 
 /** What was typed, sorted out: which command, its fields, and the flags that every command has. */
@@ -18,12 +17,13 @@ export interface Invocation {
   readonly globals: ReadonlyMap<string, unknown>;
 }
 
-/** undefined when help or version was asked for, and written. Throws `usage` for what is wrong. */
-export function parseInvocation(argv: readonly string[], write: (text: string) => void): Invocation | undefined {
+/** One of these commands; undefined when help or version was asked for, and written. Throws `usage` for what is wrong. */
+export function parseInvocation(argv: readonly string[], leaves: readonly Leaf[], write: (text: string) => void): Invocation | undefined {
   let invocation: Invocation | undefined;
   let said = '';
   const program = createProgram({
     argv,
+    leaves,
     write,
     complain(text) {
       said += text;
@@ -38,13 +38,14 @@ export function parseInvocation(argv: readonly string[], write: (text: string) =
     if (!isCommanderError(error)) throw error;
     // A group without a command: its help is what was missing.
     if (error.code === 'commander.help') write(said);
-    else if (error.exitCode !== 0) throw usageError(error, argv);
+    else if (error.exitCode !== 0) throw usageError(error, argv, leaves);
   }
   return invocation;
 }
 
 interface Making {
   readonly argv: readonly string[];
+  readonly leaves: readonly Leaf[];
   write(text: string): void;
   complain(text: string): void;
   found(invocation: Invocation): void;
@@ -64,13 +65,14 @@ function createProgram(making: Making): Command {
     .addHelpText('after', examplesText(topExamples));
   addGlobals(program, globalFlags, new Set());
   for (const { title, words } of groups) {
-    for (const word of words) addFamily(program, word, making).helpGroup(`${title}:`);
+    for (const word of words) addFamily(program, word, making)?.helpGroup(`${title}:`);
   }
   return program;
 }
 
-function addFamily(program: Command, word: string, making: Making): Command {
-  const family = leaves.filter((leaf) => leaf.words.split(' ')[0] === word);
+function addFamily(program: Command, word: string, making: Making): Command | undefined {
+  const family = making.leaves.filter((leaf) => leaf.words.split(' ')[0] === word);
+  if (family.length === 0) return undefined;
   const own = family.find((leaf) => leaf.words === word);
   const group = own ? addLeaf(program, word, own, making).helpCommand(false) : addGroup(program, word);
   for (const leaf of family) if (leaf !== own) addLeaf(group, leaf.words.split(' ')[1] ?? '', leaf, making);
@@ -196,7 +198,7 @@ const isCommanderError = (error: unknown): error is CommanderError =>
   error instanceof Error && 'exitCode' in error && String((error as CommanderError).code).startsWith('commander.');
 
 /** commander's sentence as ours: what is wrong, then what was probably meant. */
-function usageError(error: CommanderError, argv: readonly string[]): BoxError {
+function usageError(error: CommanderError, argv: readonly string[], leaves: readonly Leaf[]): BoxError {
   const [message = '', suggestion] = error.message
     .replace(/^error: /, '')
     .replaceAll(/\boption\b/g, 'flag')

@@ -1,31 +1,21 @@
 /** Commands of the registry as the shell sees them. */
 
-import type { z } from 'zod';
-import type { Command } from '../commands/command.ts';
 import { commands } from '../commands/registry.ts';
 import { downPolish, upPolish } from './box-up.ts';
 import { buildPolish } from './build.ts';
 import { doctorPolish } from './doctor.ts';
 import { filesPolish } from './files.ts';
 import { healthPolish } from './health.ts';
-import type { CliContext, Leaf, Outcome } from './leaf.ts';
+import type { Leaf } from './leaf.ts';
 import { logsPolish } from './logs.ts';
-import { ownCall, plainCall } from './own-call.ts';
 import { pushPolish } from './push.ts';
+import { leafOf, type Polish } from './registry-leaf.ts';
 import { runPolish } from './run.ts';
 import { execPolish, sandboxLogsPolish } from './sandbox-exec.ts';
 import { catPolish, watchPolish } from './sandbox-streams.ts';
 import { setSecretPolish } from './secret.ts';
 import { serviceLogsPolish } from './service-logs.ts';
 import { applyTemplatePolish } from './template.ts';
-
-/** What the CLI does with a command beyond flags in and a table out. */
-export interface Polish {
-  /** Where the command's own speaks of HTTP. */
-  readonly description?: string;
-  readonly input: z.ZodObject;
-  run(context: CliContext, input: Record<string, unknown>): Promise<Outcome>;
-}
 
 export const polished: Readonly<Record<string, Polish>> = {
   'execution.create': runPolish,
@@ -64,16 +54,6 @@ export const withoutFace: Readonly<Record<string, string>> = {
   'sandbox.file.write': 'sandbox cp writes with it',
 };
 
-export const remoteLeaves: readonly Leaf[] = commands.flatMap((command) => (command.cli ? [leafOf(command, command.cli)] : []));
-
-function leafOf(command: Command, cli: NonNullable<Command['cli']>): Leaf {
-  const { name, summary } = command;
-  const polish = polished[name];
-  const description = polish?.description ?? command.description;
-  return {
-    ...{ name, summary, words: cli.words, args: cli.args ?? [], examples: cli.examples, remote: true },
-    ...(description && { description }),
-    input: polish?.input ?? command.input,
-    run: polish?.run ?? ((context, input) => (command.own ? ownCall : plainCall)(context, command, input)),
-  };
-}
+export const remoteLeaves: readonly Leaf[] = commands.flatMap((command) =>
+  command.cli ? [leafOf(command, command.cli, polished[command.name])] : [],
+);

@@ -62,6 +62,7 @@ function shorten(text: string, room: number): string {
 
 /** Characters of Chinese, Japanese, Korean and emoji take two columns. */
 function displayWidth(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length;
   let width = 0;
   for (const character of text) {
     const code = character.codePointAt(0) ?? 0;

@@ -40,8 +40,11 @@ export function within(folder: Held, name: string): string {
 
 /** undefined when there is no folder of that name, or a link or something else in its place. */
 export function holdChild(folder: Held, name: string): Held | undefined {
+  const path = within(folder, name);
   try {
-    return openSync(within(folder, name), asFolder | constants.O_NOFOLLOW);
+    // An error for each of thousands that are not there would cost ten times what the look does.
+    if (!lstatSync(path, { throwIfNoEntry: false })) return undefined;
+    return openSync(path, asFolder | constants.O_NOFOLLOW);
   } catch (error) {
     if (isAbsent(error)) return undefined;
     throw error;
@@ -76,7 +79,7 @@ export function makeChild(folder: Held, name: string, owner: Owner | undefined, 
 /** Of the name itself, never of what a link leads to. */
 export function entryIn(folder: Held, name: string): Stats | undefined {
   try {
-    return lstatSync(within(folder, name));
+    return lstatSync(within(folder, name), { throwIfNoEntry: false });
   } catch (error) {
     if (isAbsent(error)) return undefined;
     throw error;

@@ -81,6 +81,36 @@ describe('the mapping of paths', () => {
   });
 });
 
+describe('a root in another root', () => {
+  const made = (env: Record<string, string>) => createPathMap(config(env), { paths: {} });
+  const inWorkspace = state('workspace/code');
+
+  it('is refused under another name: those inside could put a link in its place', () => {
+    expect(() => made({ SKILLBOX_MONOSERVER_HOST_ROOT: inWorkspace })).toThrow(
+      expect.objectContaining({
+        code: 'config_invalid',
+        message: expect.stringMatching(/^SKILLBOX_MONOSERVER_HOST_ROOT: .* at \/workspace\/code and at \/monoserver\.$/),
+        hint: expect.stringContaining('Set SKILLBOX_MONOSERVER_ROOT to /workspace/code'),
+      }),
+    );
+    expect(() => made({ SKILLBOX_REPOS_ROOT: '/code' })).toThrow(/^SKILLBOX_REPOS_HOST_ROOT: /);
+  });
+
+  it('is refused when only a link leads there', () => {
+    mkdirSync(inWorkspace, { recursive: true });
+    symlinkSync(inWorkspace, join(folder, 'aside'));
+    expect(() => made({ SKILLBOX_MONOSERVER_HOST_ROOT: 'aside' })).toThrow(/^SKILLBOX_MONOSERVER_HOST_ROOT: /);
+  });
+
+  it('is fine where the other shows it, and so are two names of one folder', () => {
+    expect(made({ SKILLBOX_REPOS_ROOT: '/code', SKILLBOX_REPOS_HOST_ROOT: 'trees' }).place('/code/a', '/').inside).toBe(true);
+    expect(
+      made({ SKILLBOX_MONOSERVER_ROOT: '/workspace/code', SKILLBOX_MONOSERVER_HOST_ROOT: inWorkspace }).place('/workspace/code/a', '/'),
+    ).toEqual({ path: '/workspace/code/a', hostPath: join(inWorkspace, 'a'), inside: true });
+    expect(made({ SKILLBOX_MONOSERVER_HOST_ROOT: 'trees', SKILLBOX_HOME_HOST_ROOT: 'trees' }).mounts).toHaveLength(9);
+  });
+});
+
 describe('roots in the workspace', () => {
   it.each(['workspace', '/', '//', '/usr/local', '/etc', '/tmp/x', '/proc', '/sandbox', '/work/../etc', '/./x'])(
     '%s is refused',

@@ -33,6 +33,7 @@ type PathConfig = Pick<
 export function createPathMap(config: PathConfig, { paths }: Pick<WorkspaceSettings, 'paths'>): PathMap {
   const mounts = mountsOf(config, paths);
   refuseExposure(config, mounts);
+  refuseAliases(mounts);
   const byPath = [...mounts].sort((one, other) => other.path.length - one.path.length);
   const byHost = [...mounts].sort((one, other) => other.hostPath.length - one.hostPath.length);
   const realRoots = byHost.map((mount) => ({ ...mount, hostPath: realPath(mount.hostPath) }));
@@ -49,7 +50,9 @@ export function createPathMap(config: PathConfig, { paths }: Pick<WorkspaceSetti
     const direct = within(byHost, hostPath, 'hostPath');
     if (direct) return seen(direct, hostPath);
     // A link on the host's own ground may lead inside, and then it is inside.
-    const real = join(realFolder(dirname(hostPath)), basename(hostPath));
+    const folder = dirname(hostPath);
+    const realAbove = realFolder(folder);
+    const real = realAbove === folder ? hostPath : join(realAbove, basename(hostPath));
     const behind = real === hostPath ? undefined : within(realRoots, real, 'hostPath');
     return behind ? seen(behind, real) : { path: hostPath, hostPath, inside: false };
   };
@@ -60,9 +63,7 @@ export function createPathMap(config: PathConfig, { paths }: Pick<WorkspaceSetti
       if (!isAbsolute(text)) return fromHost(resolve(folder, text));
       const path = trimmed(text);
       const mount = within(byPath, path, 'path');
-      return mount
-        ? { path, hostPath: trimmed(join(mount.hostPath, path.slice(mount.path.length))), inside: mount.writable }
-        : fromHost(path);
+      return mount ? { path, hostPath: below(mount.hostPath, path.slice(mount.path.length)), inside: mount.writable } : fromHost(path);
     },
   };
 }
@@ -138,22 +139,52 @@ function refuseExposure({ baseDir, stateRoot }: PathConfig, mounts: readonly Mou
   }
 }
 
+/**
+ * A root may lie in another, and is then where the other shows it too. Under another name those inside could move it, and put a link in
+ * its place that the host would take for the root.
+ */
+function refuseAliases(mounts: readonly Mount[]): void {
+  const roots = mounts.filter(({ writable }) => writable).map((mount) => ({ ...mount, real: realPath(mount.hostPath) }));
+  for (const one of roots) {
+    for (const other of roots) {
+      if (one.real === other.real || !isWithin(one.real, other.real)) continue;
+      const shown = below(other.path, one.real.slice(other.real.length));
+      if (shown === one.path) continue;
+      throw new BoxError(
+        'config_invalid',
+        `${hostVariable(one.variable ?? '')}: ${one.hostPath} lies in ${other.hostPath}, so that the workspace has it at ${shown} and at ${one.path}.`,
+        {
+          hint: `Set ${one.variable} to ${shown}, or ${hostVariable(one.variable ?? '')} to a folder outside of ${other.hostPath}.`,
+          details: { variable: one.variable, other: other.variable },
+        },
+      );
+    }
+  }
+}
+
 export const hostVariable = (variable: string): string => variable.replace(/_ROOT$/, '_HOST_ROOT');
 
 function seen({ path, hostPath: root, writable }: Mount, hostPath: string): Place {
-  return { path: trimmed(join(path, hostPath.slice(root.length))), hostPath, inside: writable };
+  return { path: below(path, hostPath.slice(root.length)), hostPath, inside: writable };
 }
+
+/** Both are without dots already. */
+const below = (folder: string, rest: string): string =>
+  rest.startsWith('/') && folder !== '/' ? `${folder}${rest}` : trimmed(join(folder, rest));
 
 function within<K extends 'path' | 'hostPath'>(mounts: readonly Mount[], path: string, side: K): Mount | undefined {
   return mounts.find((mount) => isWithin(path, mount[side]));
 }
 
 export function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder === '/' ? folder : `${folder}/`);
+  if (!path.startsWith(folder)) return false;
+  return path.length === folder.length || folder === '/' || path[folder.length] === '/';
 }
 
 /** Without dots, and without a slash at its end. */
 function trimmed(path: string): string {
+  // Nearly all are so already.
+  if (path.startsWith('/') && !/\/(?:\/|\.{1,2}(?:\/|$))|.\/$/.test(path)) return path;
   const plain = normalize(path);
   return plain.length > 1 && plain.endsWith('/') ? plain.slice(0, -1) : plain;
 }

@@ -1,6 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
 import {
-  chownSync,
   existsSync,
   linkSync,
   lstatSync,
@@ -223,12 +222,9 @@ it.runIf(process.getuid?.() === 0)(
   },
 );
 
-it.runIf(process.getuid?.() === 0)('a root in another root is part of the way, since those inside can move it', () => {
-  const owner = insideOwner();
-  const repos = join(state, 'workspace', 'repos');
-  symlinkSync(outside, repos);
-  for (const folder of ['workspace', 'workspace/a']) chownSync(join(state, folder), owner?.uid ?? 0, owner?.gid ?? 0);
-  const nested = { path: '/code/secret', hostPath: join(repos, 'secret'), inside: true };
+it('a root in another root is part of the way, since those inside can move it', () => {
+  symlinkSync(outside, join(state, 'workspace', 'repos'));
+  const nested = { path: '/work/repos/secret', hostPath: join(state, 'workspace/repos/secret'), inside: true };
   expect(wayTo(nested)).toEqual({ root: join(state, 'workspace'), names: ['repos', 'secret'] });
   expect(readAt(nested)).toBeUndefined();
   expect(() => writeAt(nested, 'x', { mode: 0o644 })).toThrow(/not followed/);

@@ -103,6 +103,7 @@ export function openAt(place: Place): number | undefined {
   if (place.inside) return inParent(place, (parent, name) => (name === undefined ? undefined : openFileIn(parent, name)));
   let fd: number;
   try {
+    if (!statSync(place.hostPath, { throwIfNoEntry: false })) return undefined;
     fd = openSync(place.hostPath, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (isAbsent(error)) return undefined;
@@ -252,6 +253,7 @@ function inParent<T>(place: Place, work: (parent: Held, name: string | undefined
   const last = names.at(-1);
   let folder: Held | undefined;
   try {
+    if (!statSync(root, { throwIfNoEntry: false })) return undefined;
     folder = holdFolder(root);
   } catch (error) {
     if (isAbsent(error)) return undefined;
@@ -279,12 +281,9 @@ export function wayTo({ path, hostPath }: Place): { readonly root: string; reado
   const inside = resolve(path).split(sep).slice(1);
   let shared = 0;
   while (shared < host.length && shared < inside.length && host.at(-1 - shared) === inside.at(-1 - shared)) shared += 1;
-  let cut = host.length - shared;
-  const rootAt = (length: number): string => `${sep}${host.slice(0, length).join(sep)}`;
-  // A root may lie in another one under a name of its own: those inside can move it then, so it is part of the way.
-  const owner = insideOwner();
-  while (owner && cut > 0 && statOrNothing(rootAt(cut - 1))?.uid === owner.uid) cut -= 1;
-  return { root: rootAt(cut), names: host.slice(cut).filter((name) => name !== '') };
+  // A root that lies in another has the same name in both views, or the manifest is refused: paths.ts.
+  const cut = host.length - shared;
+  return { root: `${sep}${host.slice(0, cut).join(sep)}`, names: host.slice(cut).filter((name) => name !== '') };
 }
 
 function readWhole(fd: number, place: Place, maxBytes: number): Buffer {
@@ -309,7 +308,8 @@ const reopen = (folder: Held): Held => holdFolder(`/proc/self/fd/${folder}`);
 
 function statOrNothing(path: string): Stats | undefined {
   try {
-    return statSync(path);
+    // Without an error for what is simply not there: it costs ten times what the look does.
+    return statSync(path, { throwIfNoEntry: false });
   } catch (error) {
     if (isAbsent(error)) return undefined;
     throw error;

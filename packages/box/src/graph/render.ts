@@ -55,11 +55,10 @@ function renderSections(graph: LoadedGraph): Record<string, unknown> {
     if (typeof value !== 'object' || value === null) return value;
     if (Array.isArray(value)) return value.map(shown);
     if (isPlace(value)) return { path: value.path, host_path: value.hostPath };
-    return Object.fromEntries(
-      Object.entries(value)
-        .filter(([key, inner]) => inner !== undefined && key !== 'origin')
-        .map(([key, inner]) => [snake(key), special[key] ? special[key](inner) : shown(inner)]),
-    );
+    const fields: Record<string, unknown> = {};
+    for (const [key, inner] of Object.entries(value))
+      if (inner !== undefined && key !== 'origin') fields[snake(key)] = special[key] ? special[key](inner) : shown(inner);
+    return fields;
   };
   const special: Readonly<Record<string, (value: unknown) => unknown>> = {
     // Their names are the user's, not fields.
@@ -80,6 +79,15 @@ function renderSections(graph: LoadedGraph): Record<string, unknown> {
 const withTexts = (texts: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, withoutPassword(text)]));
 
-const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const snakes = new Map<string, string>();
+
+/** Thousands of items have the same few fields. */
+function snake(name: string): string {
+  const known = snakes.get(name);
+  if (known !== undefined) return known;
+  const made = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  snakes.set(name, made);
+  return made;
+}
 
 const isPlace = (value: object): value is Place => 'hostPath' in value && 'inside' in value;

@@ -24,7 +24,7 @@ import type {
 import type { PathMap } from './paths.ts';
 import { graphFolder } from './runtime.ts';
 import type { Declared, DeclaredSections } from './schema.ts';
-import { type FillOptions, looksSecret, type Reader, type Variables } from './variables.ts';
+import { type Filled, type FillOptions, looksSecret, type Reader, type Variables } from './variables.ts';
 
 export interface ResolveContext {
   readonly variables: Variables;
@@ -45,7 +45,7 @@ export function resolveEntries(sources: readonly Source[], context: ResolveConte
     sources.flatMap((source) =>
       source.sections[section].flatMap((declared, index) => {
         if (!isFor(declared, source, context)) return [];
-        const at = createItemReader(source, [source.key, section, index], context);
+        const at = new ItemReader(source, [source.key, section, index], context);
         return [{ item: make(declared as Declared<S>, at), source, path: at.path }];
       }),
     );
@@ -70,108 +70,118 @@ export function isFor({ client }: { client?: string | undefined }, source: Sourc
   return source.client !== undefined || client === undefined || client === selected.client;
 }
 
-/** Reads the fields of one item, and reports what is wrong with them. */
-interface ItemReader {
-  readonly path: Path;
-  readonly source: Source;
-  item(declared: { id: string; required: boolean; profiles: string[]; notes?: string | undefined; client?: string | undefined }): Item;
-  text(field: Path, value: string, options?: Partial<FillOptions>): string;
-  place(field: Path, value: string): Place;
-  /** On the host's own ground: the host follows it. */
-  ownPath(field: Path, value: string): string;
-  port(field: Path, value: number | string): number;
-  env(declared: Readonly<Record<string, string>>, reader: Reader): Record<string, string>;
-  workspaceRoot(): Place;
-  folder(): Place;
-  homePlace(below: string): Place;
-  fault(code: FindingCode, field: Path, message: string, fix?: string): void;
-}
+type CommonFields = { id: string; required: boolean; profiles: string[]; notes?: string | undefined; client?: string | undefined };
 
-function createItemReader(source: Source, path: Path, { variables, paths, shownEnv, report }: ResolveContext): ItemReader {
-  const fault: ItemReader['fault'] = (code, field, message, fix) =>
-    report(source, { code, path: [...path, ...field], message, ...(fix && { fix }) });
-  const filled = (field: Path, value: string, options: FillOptions) => {
-    const result = variables.fill(value, options);
-    for (const { code, message, fix } of result.faults) fault(code, field, message, fix);
-    return result;
-  };
-  const text: ItemReader['text'] = (field, value, options) => {
+/** Reads the fields of one item, and reports what is wrong with them. One for each of thousands. */
+class ItemReader {
+  constructor(
+    readonly source: Source,
+    readonly path: Path,
+    private readonly context: ResolveContext,
+  ) {}
+
+  item({ id, required, profiles, notes, client }: CommonFields): Item {
+    const { source } = this;
+    if (source.client !== undefined && client !== undefined && client !== source.client)
+      this.fault(
+        'graph.client_mismatch',
+        ['client'],
+        `the overlay of ${source.client} declares an item for ${client}`,
+        'Remove the line, or move the item to the other overlay.',
+      );
+    return {
+      id,
+      required,
+      profiles,
+      client: source.client ?? client,
+      notes: notes === undefined ? undefined : this.text(['notes'], notes),
+      origin: originOf(source, this.path),
+    };
+  }
+
+  text(field: Path, value: string, options?: Partial<FillOptions>): string {
     if (holdsPassword(value))
-      fault(
+      this.fault(
         'graph.secret_written',
         field,
         'an address with a password in it',
         'Keep the password elsewhere, such as in the credential helper of git.',
       );
-    return filled(field, value, { reader: 'workspace', ...options }).text;
-  };
-  const place: ItemReader['place'] = (field, value) => {
-    const name = text(field, value);
-    if (name === '') fault('graph.bad_value', field, 'the path is empty once its placeholders are filled in');
-    return paths.place(name, source.folder);
-  };
-  const root = (variable: string): string => paths.mounts.find((mount) => mount.variable === variable)?.path ?? '/';
-  return {
-    path,
-    source,
-    text,
-    place,
-    fault,
-    item({ id, required, profiles, notes, client }) {
-      if (source.client !== undefined && client !== undefined && client !== source.client)
-        fault(
-          'graph.client_mismatch',
-          ['client'],
-          `the overlay of ${source.client} declares an item for ${client}`,
-          'Remove the line, or move the item to the other overlay.',
+    return this.#filled(field, value, { reader: 'workspace', ...options }).text;
+  }
+
+  place(field: Path, value: string): Place {
+    const name = this.text(field, value);
+    if (name === '') this.fault('graph.bad_value', field, 'the path is empty once its placeholders are filled in');
+    return this.context.paths.place(name, this.source.folder);
+  }
+
+  /** On the host's own ground: the host follows it. */
+  ownPath(field: Path, value: string): string {
+    const { hostPath, inside } = this.place(field, value);
+    if (inside)
+      this.fault(
+        'graph.bad_value',
+        field,
+        `${value} lies where the workspace may write, and the host follows no path there`,
+        'Name a path on the host, such as one beside this file.',
+      );
+    return hostPath;
+  }
+
+  port(field: Path, value: number | string): number {
+    const number = Number(typeof value === 'number' ? value : this.text(field, value));
+    if (Number.isInteger(number) && number >= 1 && number <= 65_535) return number;
+    // An unknown placeholder has been reported.
+    if (!Number.isNaN(number)) this.fault('graph.bad_value', field, `${value} is not a port`);
+    return 0;
+  }
+
+  env(declared: Readonly<Record<string, string>>, reader: Reader): Record<string, string> {
+    const values: Record<string, string> = {};
+    const shown: Record<string, string> = {};
+    for (const [name, value] of Object.entries(declared)) {
+      const result = this.#filled(['env', name], value, { reader, secrets: true });
+      values[name] = result.text;
+      const written = looksSecret(name) && result.text !== '' && result.text === value && !/^(true|false|\d{1,5})$/.test(value);
+      if (written)
+        this.fault(
+          'graph.secret_written',
+          ['env', name],
+          `${name} looks like a secret and stands here as it is`,
+          `Write ${name}: \${${name}} and put the value into .env.`,
         );
-      return {
-        ...{ id, required, profiles, client: source.client ?? client },
-        notes: notes === undefined ? undefined : text(['notes'], notes),
-        origin: originOf(source, path),
-      };
-    },
-    ownPath(field, value) {
-      const { hostPath, inside } = place(field, value);
-      if (inside)
-        fault(
-          'graph.bad_value',
-          field,
-          `${value} lies where the workspace may write, and the host follows no path there`,
-          'Name a path on the host, such as one beside this file.',
-        );
-      return hostPath;
-    },
-    port(field, value) {
-      const number = Number(typeof value === 'number' ? value : text(field, value));
-      if (Number.isInteger(number) && number >= 1 && number <= 65_535) return number;
-      // An unknown placeholder has been reported.
-      if (!Number.isNaN(number)) fault('graph.bad_value', field, `${value} is not a port`);
-      return 0;
-    },
-    env(declared, reader) {
-      const values: Record<string, string> = {};
-      const shown: Record<string, string> = {};
-      for (const [name, value] of Object.entries(declared)) {
-        const result = filled(['env', name], value, { reader, secrets: true });
-        values[name] = result.text;
-        const written = looksSecret(name) && result.text !== '' && result.text === value && !/^(true|false|\d{1,5})$/.test(value);
-        if (written)
-          fault(
-            'graph.secret_written',
-            ['env', name],
-            `${name} looks like a secret and stands here as it is`,
-            `Write ${name}: \${${name}} and put the value into .env.`,
-          );
-        shown[name] = written ? '********' : result.shown;
-      }
-      shownEnv.set(values, shown);
-      return values;
-    },
-    workspaceRoot: () => paths.place(root('SKILLBOX_WORKSPACE_ROOT'), source.folder),
-    folder: () => paths.fromHost(source.folder),
-    homePlace: (below) => paths.place(join(root('SKILLBOX_HOME_ROOT'), below), source.folder),
-  };
+      shown[name] = written ? '********' : result.shown;
+    }
+    this.context.shownEnv.set(values, shown);
+    return values;
+  }
+
+  workspaceRoot(): Place {
+    return this.context.paths.place(this.#root('SKILLBOX_WORKSPACE_ROOT'), this.source.folder);
+  }
+
+  folder(): Place {
+    return this.context.paths.fromHost(this.source.folder);
+  }
+
+  homePlace(below: string): Place {
+    return this.context.paths.place(join(this.#root('SKILLBOX_HOME_ROOT'), below), this.source.folder);
+  }
+
+  fault(code: FindingCode, field: Path, message: string, fix?: string): void {
+    this.context.report(this.source, { code, path: [...this.path, ...field], message, ...(fix && { fix }) });
+  }
+
+  #filled(field: Path, value: string, options: FillOptions): Filled {
+    const result = this.context.variables.fill(value, options);
+    for (const { code, message, fix } of result.faults) this.fault(code, field, message, fix);
+    return result;
+  }
+
+  #root(variable: string): string {
+    return this.context.paths.mounts.find((mount) => mount.variable === variable)?.path ?? '/';
+  }
 }
 
 const holdsPassword = (value: string): boolean => /\/\/[^/@\s$]*:[^/@\s$]+@/.test(value);

@@ -18,6 +18,7 @@ export function selectEntries(all: Entries, profiles: readonly string[], api: En
     active,
     services.flatMap(({ item }) => item.envFiles),
   );
+  const requiredOf = requiredByRepo(envFiles);
   const users = [...services, ...tasks].map(({ item }) => item);
   const repoOf = ({ repo }: { repo: string | undefined }): string[] => (repo === undefined ? [] : [repo]);
   return {
@@ -30,7 +31,7 @@ export function selectEntries(all: Entries, profiles: readonly string[], api: En
     envFiles,
     skills: pick(all.skills, active, []),
     tasks,
-    services: [api, ...services.map((entry) => ({ ...entry, item: withEnvFiles(entry.item, envFiles) }))],
+    services: [api, ...services.map((entry) => ({ ...entry, item: withEnvFiles(entry.item, requiredOf) }))],
     logs: pick(
       all.logs,
       active,
@@ -41,12 +42,21 @@ export function selectEntries(all: Entries, profiles: readonly string[], api: En
   };
 }
 
+/** Ids of the env files that each repo requires. */
+function requiredByRepo(envFiles: readonly Entry<EnvFile>[]): ReadonlyMap<string | undefined, readonly string[]> {
+  const required = new Map<string | undefined, string[]>();
+  for (const { item } of envFiles) {
+    if (!item.required || item.repo === undefined) continue;
+    const ids = required.get(item.repo);
+    if (ids) ids.push(item.id);
+    else required.set(item.repo, [item.id]);
+  }
+  return required;
+}
+
 /** A service waits for those it names, and for those that its repo requires. */
-function withEnvFiles(service: Service, envFiles: readonly Entry<EnvFile>[]): Service {
-  const ofRepo = envFiles
-    .filter(({ item }) => item.required && item.repo !== undefined && item.repo === service.repo)
-    .map(({ item }) => item.id);
-  return { ...service, envFiles: [...new Set([...service.envFiles, ...ofRepo])] };
+function withEnvFiles(service: Service, requiredOf: ReadonlyMap<string | undefined, readonly string[]>): Service {
+  return { ...service, envFiles: [...new Set([...service.envFiles, ...(requiredOf.get(service.repo) ?? [])])] };
 }
 
 function pick<T extends Item>(entries: readonly Entry<T>[], active: ReadonlySet<string>, needed: readonly string[]): Entry<T>[] {

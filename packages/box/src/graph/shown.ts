@@ -3,7 +3,9 @@
 import { looksSecret } from './variables.ts';
 
 /** An address with a password in it, which a finding has warned of. */
-export const withoutPassword = (text: string): string => text.replace(/(\/\/[^/@\s]*:)[^/@\s$]+@/g, '$1********@');
+export const withoutPassword = (text: string): string =>
+  // Nearly all texts are no addresses.
+  text.includes('//') ? text.replace(/(\/\/[^/@\s]*:)[^/@\s$]+@/g, '$1********@') : text;
 
 /** As it stands in the file, without the secrets that somebody wrote there. */
 export function declaredWithoutSecrets(value: unknown, key = '', ofEnv = false): unknown {

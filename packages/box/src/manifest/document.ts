@@ -1,8 +1,9 @@
 /** From text to a plain value, without losing where in the text each part stands. */
 
-import { Composer, type CST, type Document, isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Node, Parser, visit } from 'yaml';
+import type { CST, Document, Node } from 'yaml';
 import type { Path, Problem } from './finding.ts';
 import { type PlainNode, readPlainYaml } from './plain-yaml.ts';
+import { wholeYaml } from './yaml.ts';
 
 export interface ManifestDocument {
   /** Only meaningful when no problem is one of syntax. */
@@ -54,27 +55,25 @@ function placeIn(starts: readonly number[], offset: number): { line: number; col
 }
 
 /** Where the path leads, or the last part of it that exists. */
-function plainOffset(root: PlainNode, { path, at = 'value' }: Problem): number {
+function plainOffset(root: PlainNode, { path, at: side = 'value' }: Problem): number {
   let node = root;
   let { offset } = root;
   for (const [index, part] of path.entries()) {
-    if (node.items) {
-      const item = node.items[Number(part)];
-      if (!item) return offset;
-      node = item;
-      offset = item.offset;
-      continue;
-    }
-    const entry = node.entries?.get(String(part));
-    if (!entry) return offset;
-    node = entry.node;
-    offset = at === 'key' && index === path.length - 1 ? entry.keyOffset : node.offset;
+    const { items, keys, value } = node;
+    if (!items) return offset;
+    // No key is a number, so an object has them in the order they were written.
+    const at = keys ? Object.keys(value as object).indexOf(String(part)) : Number(part);
+    const item = items[at];
+    if (!item) return offset;
+    node = item;
+    offset = keys?.[at] !== undefined && side === 'key' && index === path.length - 1 ? keys[at] : item.offset;
   }
   return offset;
 }
 
 /** By the parser that knows all of YAML. */
 export function readWholeDocument(text: string): ManifestDocument {
+  const { Composer, LineCounter, Parser } = wholeYaml();
   const lines = new LineCounter();
   const place = (offset: number) => {
     const { line, col } = lines.linePos(offset);
@@ -127,6 +126,7 @@ function childrenOf(token: CST.Token): CST.Token[] {
 }
 
 function treeProblems(document: Document, place: (offset: number) => { line: number }): Problem[] {
+  const { isScalar, visit } = wholeYaml();
   const problems: Problem[] = [];
   const anchors = new Set<string | undefined>();
   visit(document, {
@@ -163,6 +163,7 @@ function treeProblems(document: Document, place: (offset: number) => { line: num
 }
 
 function pathTo(node: Node, ancestors: readonly unknown[]): Path {
+  const { isPair, isSeq } = wholeYaml();
   return ancestors.flatMap((ancestor, index): PropertyKey[] => {
     if (isPair(ancestor)) return [String(ancestor.key)];
     return isSeq(ancestor) ? [ancestor.items.indexOf(ancestors[index + 1] ?? node)] : [];
@@ -171,6 +172,7 @@ function pathTo(node: Node, ancestors: readonly unknown[]): Path {
 
 /** Where the path leads, or the last part of it that exists. */
 function offsetOf(document: Document, { path, at = 'value' }: Problem): number {
+  const { isAlias, isMap, isScalar, isSeq } = wholeYaml();
   let node: unknown = document.contents;
   let offset = (document.contents as Node | null)?.range?.[0] ?? 0;
   for (const [index, part] of path.entries()) {

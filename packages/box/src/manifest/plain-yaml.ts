@@ -8,7 +8,9 @@ export interface PlainNode {
   /** Of its first character. */
   readonly offset: number;
   readonly value: unknown;
-  readonly entries?: ReadonlyMap<string, { readonly keyOffset: number; readonly node: PlainNode }>;
+  /** Of a mapping: where its keys stand, in their order. A thousand items have many keys: lists of numbers take least. */
+  readonly keys?: readonly number[];
+  /** Of a mapping, in the order of its keys, or of a list. */
   readonly items?: readonly PlainNode[];
 }
 
@@ -86,17 +88,19 @@ class Reader {
 
   #mapping(indent: number): PlainNode {
     const { offset } = this.#lines[this.#at] as Line;
-    const entries = new Map<string, { keyOffset: number; node: PlainNode }>();
+    const keys: number[] = [];
+    const items: PlainNode[] = [];
     const value: Record<string, unknown> = {};
     for (let line = this.#lines[this.#at]; line?.indent === indent; line = this.#lines[this.#at]) {
       const match = keyPattern.exec(line.text);
       const key = match?.[1];
-      if (!match || key === undefined || wordValues.has(key) || key === '__proto__' || entries.has(key)) throw beyond;
+      if (!match || key === undefined || wordValues.has(key) || key === '__proto__' || Object.hasOwn(value, key)) throw beyond;
       const node = this.#valueAfter(line, match[0].length, indent, indent);
-      entries.set(key, { keyOffset: line.offset, node });
+      keys.push(line.offset);
+      items.push(node);
       value[key] = node.value;
     }
-    return { offset, value, entries };
+    return { offset, value, keys, items };
   }
 
   #list(indent: number): PlainNode {
@@ -223,20 +227,21 @@ class Flow {
 
   #mapping(): PlainNode {
     const offset = this.#offset + this.at++;
-    const entries = new Map<string, { keyOffset: number; node: PlainNode }>();
+    const keys: number[] = [];
+    const items: PlainNode[] = [];
     const value: Record<string, unknown> = {};
-    while (!this.#ends('}', entries.size)) {
+    while (!this.#ends('}', keys.length)) {
       flowKey.lastIndex = this.at;
       const match = flowKey.exec(this.#text);
       const key = match?.[1];
-      if (!match || key === undefined || wordValues.has(key) || key === '__proto__' || entries.has(key)) throw beyond;
-      const keyOffset = this.#offset + this.at;
+      if (!match || key === undefined || wordValues.has(key) || key === '__proto__' || Object.hasOwn(value, key)) throw beyond;
+      keys.push(this.#offset + this.at);
       this.at = flowKey.lastIndex;
       const node = this.#value();
-      entries.set(key, { keyOffset, node });
+      items.push(node);
       value[key] = node.value;
     }
-    return { offset, value, entries };
+    return { offset, value, keys, items };
   }
 
   /** Past the bracket or the comma, with whatever room there is. */

@@ -48,8 +48,6 @@ export interface JailResult {
 const jailUid = 1_940_000_001;
 const maxStderr = 16 * 1024;
 const processes = 256;
-/** The launcher takes no more. */
-export const maxJailFolders = 40;
 
 export async function runJailed(run: JailRun): Promise<JailResult> {
   run.signal.throwIfAborted();

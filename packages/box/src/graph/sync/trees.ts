@@ -6,7 +6,6 @@
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
-import { maxJailFolders, runJailed } from '../../sandbox/jail.ts';
 import type { Place } from '../graph.ts';
 import { draftFolderAt, existsAt, wayTo } from '../place.ts';
 import { bounded } from './bounded.ts';
@@ -33,6 +32,7 @@ export interface TreeOptions {
 /** For one tree, in seconds: one that holds git up must not hold up the others for long. */
 const patience = 10;
 const changeMs = 10 * 60_000;
+/** A jail takes up to 40 folders. */
 const treesAtOnce = 12;
 const maxOutput = 8 * 2 ** 20;
 
@@ -47,7 +47,7 @@ export async function treeStates(
   const groups = [
     ...inGroups(
       trees.filter(({ inside }) => inside),
-      Math.min(treesAtOnce, maxJailFolders),
+      treesAtOnce,
     ),
     ...inGroups(
       trees.filter(({ inside }) => !inside),
@@ -178,6 +178,8 @@ for tree in "$@"; do printf '\\n\\001tree\\n'; ( cd "$tree" || exit; ${script}
     at: `/trees/${index}`,
     access: write ? ('write' as const) : ('read' as const),
   }));
+  // Only for who has such trees: the jail brings much of the sandbox along.
+  const { runJailed } = await import('../../sandbox/jail.ts');
   const result = await runJailed({
     folders: [...folders, ...(mirror === undefined ? [] : [{ root: mirror, names: [], at: '/mirror', access: 'read' as const }])],
     argv: [

@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
-import { parse } from 'yaml';
 import { z } from 'zod';
+import { wholeYaml } from '../../../manifest/yaml.ts';
 import type { SkillSet } from '../../graph.ts';
 import { readAt } from '../../place.ts';
 
@@ -40,7 +40,7 @@ export function loadSkillConfig({ config }: SkillSet): SkillConfig {
   if (text === undefined) throw refuse('there is no such file.', `Write it, or correct skill_repos_config: ${config.hostPath}`);
   let value: unknown;
   try {
-    value = parse(text.toString('utf8'), { maxAliasCount: 20 });
+    value = wholeYaml().parse(text.toString('utf8'), { maxAliasCount: 20 });
   } catch (error) {
     throw refuse(`it is no YAML: ${(error as Error).message.split('\n')[0]}`);
   }
