@@ -1,5 +1,9 @@
 /** The same proxy for a sandbox by docker: the container has no network, and the channel is all that leads out of it. */
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Sandbox } from '@skillbox/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dockerIsInstalled, startDocker, type TestDocker } from '../support/docker.ts';
 import { type EgressBox, startEgressBox, startTarget, type Target } from '../support/egress.ts';
@@ -8,17 +12,27 @@ describe.skipIf(!dockerIsInstalled())('a sandbox by docker with network allow', 
   let engine: TestDocker;
   let egress: EgressBox;
   let target: Target;
+  let folder: string;
 
   beforeAll(async () => {
     engine = await startDocker();
     target = await startTarget();
-    egress = await startEgressBox('ok.test', { SKILLBOX_DOCKER_HOST: `unix://${engine.socket}`, SKILLBOX_IMAGE_ALLOWLIST: engine.image });
+    folder = mkdtempSync(join(tmpdir(), 'sbe-'));
+    const network = `{ mode: allow, allow: ['ok.test:${target.port}'] }`;
+    const workspace = `{ provider: docker, image: '${engine.image}', network: ${network} }`;
+    writeFileSync(join(folder, 'skillbox.yaml'), `version: 1\nworkspace: ${workspace}\n`);
+    egress = await startEgressBox('ok.test', {
+      SKILLBOX_DOCKER_HOST: `unix://${engine.socket}`,
+      SKILLBOX_IMAGE_ALLOWLIST: engine.image,
+      SKILLBOX_MANIFEST: join(folder, 'skillbox.yaml'),
+    });
     egress.dns.set('ok.test', ['127.0.0.1']);
   });
   afterAll(async () => {
     await egress?.stop();
     await target?.stop();
     await engine?.stop();
+    if (folder) rmSync(folder, { recursive: true, force: true });
   });
 
   it('reaches what its list names and nothing else, also after a pause', async () => {
@@ -46,5 +60,19 @@ answer([[name for _, name in socket.if_nameindex()], status(get("http://ok.test:
     expect(HostConfig.Mounts?.filter(({ Target }) => Target === '/.skillbox/box')).toEqual([
       expect.objectContaining({ Type: 'bind', ReadOnly: true, Source: expect.stringMatching(new RegExp(`run/channels/${one.id}$`)) }),
     ]);
+  });
+
+  it('reaches from the workspace what the manifest names and nothing else', async () => {
+    const { body: workspace } = await egress.box.json<Sandbox>('/v1/sandboxes', { body: { template: 'workspace' } });
+    expect(workspace).toMatchObject({ provider: 'docker', network: 'allow' });
+    expect(
+      await egress.python(
+        workspace.id,
+        `
+answer([[name for _, name in socket.if_nameindex()], status(get("http://ok.test:${target.port}/", "ok.test:${target.port}")), status(get("http://else.test/", "else.test")),
+        attempt(socket.socket().connect, ("127.0.0.1", ${target.port})), os.getcwd()])`,
+      ),
+    ).toEqual([['lo'], 200, 403, 'ECONNREFUSED', '/workspace']);
+    await egress.box.request(`/v1/sandboxes/${workspace.id}`, { method: 'DELETE' });
   });
 });

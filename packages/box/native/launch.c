@@ -28,6 +28,8 @@
  *   seccomp FILE           open it as descriptor 9
  *   rlimit NAME VALUE
  *   ids UID GID            whom to become
+ *   guest SOCKET           instead of exec: a sandbox of another maker, whose first process listens there as that uid
+ *   hand-over NAME AT ...  the rest: /tmp/NAME, with what is attached to it, at the folder AT of that sandbox; then we are done
  *   exec PATH ARG ...      the rest is bubblewrap's command line
  */
 #define _GNU_SOURCE
@@ -67,6 +69,7 @@ static pid_t expected_parent;
 static int outlives;
 static int rootless;
 static int listener = -1;
+static int guest_mounts = -1;
 static uid_t target_uid = (uid_t)-1;
 static gid_t target_gid = (gid_t)-1;
 
@@ -403,6 +406,68 @@ static void listen_at(const char *path) {
   umask(before);
 }
 
+/*
+ * Whose mounts we are to join. The kernel says who listens, which no file and no engine can say as surely; a number may be somebody
+ * else's by now, but not while the one it was given to holds the other end of the line.
+ */
+static void find_guest(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  struct ucred peer;
+  struct stat own, its;
+  socklen_t length = sizeof peer;
+  char name[64];
+  errno = ENAMETOOLONG;
+  if (strlen(path) >= sizeof address.sun_path) fail("the socket %s", path);
+  strcpy(address.sun_path, path);
+  int line = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (line < 0 || connect(line, (struct sockaddr *)&address, sizeof address) != 0) fail("cannot reach the guest at %s", path);
+  if (getsockopt(line, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) fail("cannot see who listens at %s", path);
+  errno = 0;
+  if (peer.pid <= 0) fail("the sandbox runs where this machine does not see its processes");
+  if (peer.uid != target_uid || peer.gid != target_gid) fail("the sandbox is uid %u on this machine and not %u: its engine maps users", peer.uid, target_uid);
+  snprintf(name, sizeof name, "/proc/%d/ns/mnt", peer.pid);
+  guest_mounts = open(name, O_RDONLY | O_CLOEXEC);
+  if (guest_mounts < 0 || fstat(guest_mounts, &its) != 0 || stat("/proc/self/ns/mnt", &own) != 0) fail("cannot see the mounts of the sandbox");
+  struct pollfd held = {line, 0, 0};
+  errno = 0;
+  if (poll(&held, 1, 0) != 0) fail("the sandbox went away");
+  if (its.st_dev == own.st_dev && its.st_ino == own.st_ino) fail("the sandbox has no mounts of its own");
+  close(line);
+}
+
+/* Detached copies come along into the other namespace; from there on nothing of the host has a path. */
+static void hand_over(void) {
+  struct { int tree; const char *where; } folders[MAX_BINDS];
+  struct { uint64_t set, clear, propagation, userns; } attributes = {.set = 0x2 /* MOUNT_ATTR_NOSUID */ | 0x4 /* MOUNT_ATTR_NODEV */};
+  struct { uint64_t flags, mode, resolve; } how = {
+    .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+    .resolve = 0x08 /* RESOLVE_BENEATH */ | 0x04 /* RESOLVE_NO_SYMLINKS */ | 0x02 /* RESOLVE_NO_MAGICLINKS */,
+  };
+  int count = 0;
+  if (guest_mounts < 0) fail("hand-over needs a guest");
+  while (at < word_count) {
+    char path[512];
+    char *name = next(), *where = next();
+    if (count == MAX_BINDS || where[0] != '/' || !where[1]) fail("cannot hand over %s", where);
+    snprintf(path, sizeof path, STAGE "/%s", name);
+    int tree = (int)syscall(SYS_open_tree, AT_FDCWD, path, 0x100 /* AT_SYMLINK_NOFOLLOW */ | 0x8000 /* AT_RECURSIVE */ | 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC);
+    if (tree < 0) fail("cannot clone %s", path);
+    if (syscall(SYS_mount_setattr, tree, "", 0x1000 | 0x8000, &attributes, sizeof attributes) != 0) fail("cannot set the flags of %s", path);
+    folders[count].tree = tree;
+    folders[count++].where = where;
+  }
+  if (setns(guest_mounts, CLONE_NEWNS) != 0) fail("cannot enter the mounts of the sandbox");
+  int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0) fail("cannot see the root of the sandbox");
+  for (int i = 0; i < count; i++) {
+    int target = (int)syscall(SYS_openat2, root, folders[i].where + 1, &how, sizeof how);
+    if (target < 0) fail("the image must have no link on the way to %s", folders[i].where);
+    if (syscall(SYS_move_mount, folders[i].tree, "", target, "", 4 /* MOVE_MOUNT_F_EMPTY_PATH */ | 0x40 /* MOVE_MOUNT_T_EMPTY_PATH */) != 0) fail("cannot place %s", folders[i].where);
+    close(target);
+  }
+  _exit(0);
+}
+
 static void open_filter(const char *path) {
   int fd = open(path, O_RDONLY);
   if (fd < 0) fail("cannot open the filter %s", path);
@@ -494,6 +559,8 @@ int main(int argc, char **argv) {
     else if (!strcmp(word, "bind")) { char *source = next(); remember_bind(source, next(), -1, 0); }
     else if (!strcmp(word, "seccomp")) open_filter(next());
     else if (!strcmp(word, "rlimit")) { char *name = next(); limit(name, next_number()); }
+    else if (!strcmp(word, "guest")) find_guest(next());
+    else if (!strcmp(word, "hand-over")) hand_over();
     else if (!strcmp(word, "ids")) { target_uid = (uid_t)next_number(); target_gid = (gid_t)next_number(); }
     else if (!strcmp(word, "exec")) {
       words[word_count] = NULL;

@@ -128,6 +128,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const archiveLimits = { maxBytes: config.maxSkillSize };
   const cache = createSkillCache(folder('sandboxes', 'skills'), blobs, archiveLimits);
   const channelRoot = folder('run', 'channels');
+  const workspace = { mounts, stateRoot: config.stateRoot, user: manifest.workspace.agent_user };
   const provider = await openBubblewrap({
     runFolder: bubblewrapFolder(config.stateRoot),
     diskFolder: folder('sandboxes'),
@@ -141,7 +142,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     paths: manifest.sandbox.paths,
     channelRoot,
     diskReserve: config.diskReserve,
-    workspace: { mounts, stateRoot: config.stateRoot, user: manifest.workspace.agent_user },
+    workspace,
     onWarning: (message) => log.warn(message),
   });
   const slots = createSlots({
@@ -182,7 +183,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
     workspaceTemplate(manifest.workspace),
   );
   const hosts = createHosts(leases);
-  const configured = configuredProviders(config, host, channelRoot);
+  const configured = configuredProviders(config, host, channelRoot, workspace);
   const ownPorts = new Set(portsOf([config.dbDsn, config.s3Endpoint, config.dockerHost]));
   const vault = createVault(database, secrets);
   const injection = createInjection({ vault, authority: createAuthority(database, secrets), secure: createSecure(config.egressCa) });

@@ -34,6 +34,7 @@ export async function examine(load: () => Config): Promise<Check[]> {
     ...checks,
     ...manifestChecks,
     ...(await sandboxChecks(manifest, config)),
+    ...(await workspaceChecks(manifest, config)),
     stateRootCheck(config),
     diskCheck(config),
     ...(running ? [await serverCheck(running)] : [await portCheck(config)]),
@@ -96,6 +97,19 @@ async function sandboxChecks(manifest: Manifest | undefined, config: Config | un
     await provider?.close();
     turn.release();
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** By bubblewrap it needs what every sandbox needs. */
+async function workspaceChecks(manifest: Manifest | undefined, config: Config): Promise<Check[]> {
+  if (manifest?.workspace.provider !== 'docker') return [];
+  // With all that speaks to engines and machines, which nobody else needs here.
+  const { checkDockerWorkspace } = await import('./sandbox/providers/configured.ts');
+  try {
+    return [ok('workspace', await checkDockerWorkspace(config, manifest.workspace.image))];
+  } catch (error) {
+    if (!(error instanceof BoxError)) throw error;
+    return [missing('workspace', error.message, error.hint)];
   }
 }
 

@@ -30,11 +30,12 @@ export async function sandboxFor(api: BoxApi, wanted: SandboxWanted): Promise<st
     // Whoever was before may have made it.
     const now = await find(api, wanted);
     if (now?.fits) return now.id;
-    if (now && (await isInUse(api, now.id))) {
+    const use = now && (await useOf(api, now.id));
+    if (now && use === 'busy') {
       wanted.note(`The sandbox of template ${wanted.template} keeps its former settings until nothing runs in it`);
       return now.id;
     }
-    if (now) await api.request('DELETE', `/v1/sandboxes/${now.id}`);
+    if (now && use === 'idle') await api.request('DELETE', `/v1/sandboxes/${now.id}`);
     return await make(api, wanted);
   } finally {
     lock.release();
@@ -74,9 +75,15 @@ async function make(api: BoxApi, wanted: SandboxWanted): Promise<string> {
   return made.id;
 }
 
-async function isInUse(api: BoxApi, id: string): Promise<boolean> {
-  const { items } = await api.request<Page<{ readonly ended: boolean }>>('GET', `/v1/sandboxes/${id}/programs`);
-  return items.some(({ ended }) => !ended);
+/** away: its provider is not configured any more, so that nobody can use or end it. */
+async function useOf(api: BoxApi, id: string): Promise<'busy' | 'idle' | 'away'> {
+  try {
+    const { items } = await api.request<Page<{ readonly ended: boolean }>>('GET', `/v1/sandboxes/${id}/programs`);
+    return items.some(({ ended }) => !ended) ? 'busy' : 'idle';
+  } catch (error) {
+    if (error instanceof BoxError && error.code === 'no_provider') return 'away';
+    throw error;
+  }
 }
 
 const definitionLabel = 'skillbox.definition';

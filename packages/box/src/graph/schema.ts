@@ -320,8 +320,8 @@ export const workspaceSchema = z
       .regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'the name of a user')
       .default('sandbox')
       .describe('Name of the user in the workspace'),
-    provider: z.enum(['bubblewrap', 'docker']).default('bubblewrap').describe('Who makes the sandbox of the workspace'),
-    image: templateFields.image,
+    provider: z.enum(['bubblewrap', 'docker']).default('bubblewrap').describe('Who makes the sandbox of the workspace. docker needs image'),
+    image: templateFields.image.describe('Image for docker, which SKILLBOX_IMAGE_ALLOWLIST must name too'),
     network: templateFields.network,
     resources: templateFields.resources,
     ports: z

@@ -72,6 +72,10 @@ export const findingKinds = {
     'Two keys of a template contradict each other.',
     'Change one of the two; docs/templates.md explains them.',
   ),
+  'manifest.image_missing': error(
+    'The workspace is to be made by docker, and nobody says of which image.',
+    'Add workspace.image, with bash in it, and name it in SKILLBOX_IMAGE_ALLOWLIST.',
+  ),
   'manifest.slots_above_host': warning(
     'A tenant has more slots than this host runs executions at once.',
     'Lower slots, or raise SKILLBOX_MAX_CONCURRENT_EXECS.',

@@ -209,6 +209,13 @@ const bad: Bad[] = [
     mended: `${v1}workspace:\n  network:\n    mode: allow\n    allow: [example.org]\n`,
   },
   {
+    code: 'manifest.image_missing',
+    text: `${v1}workspace:\n  provider: docker\n`,
+    line: 3,
+    fix: 'Add workspace.image',
+    mended: `${v1}workspace:\n  provider: docker\n  image: debian:12\n`,
+  },
+  {
     code: 'manifest.slots_above_host',
     text: tenant('acme', 'slots: 11'),
     line: 4,

@@ -114,6 +114,12 @@ export const rules: readonly Rule[] = [
     },
   },
   {
+    code: 'manifest.image_missing',
+    *check({ workspace: { image, provider } }) {
+      if (provider === 'docker' && !image) yield { path: ['workspace', 'provider'], message: 'the workspace by docker has no image' };
+    },
+  },
+  {
     code: 'manifest.slots_above_host',
     *check({ tenants }, { maxConcurrentExecs }) {
       for (const [name, { slots }] of Object.entries(tenants)) {

@@ -117,12 +117,14 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
     const route: Route = [...candidates.route];
     const template: Template = templateOf(row);
     let failure = 'no candidate could make it';
+    let hint: string | undefined;
     for (const provider of candidates.providers) {
       let ref: ProviderRef;
       try {
         ref = await provisionAt(provider, row, template.setup, snapshot);
       } catch (error) {
         failure = (error as Error).message;
+        hint = error instanceof BoxError ? error.hint : undefined;
         router.doubt(provider);
         log.warn({ sandbox: row.id, provider: provider.name, err: error }, 'a provider could not make a sandbox');
         route.push({ provider: provider.name, taken: false, reason: failure });
@@ -146,7 +148,7 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
     await records.transition(row, { from: ['provisioning'], to: 'failed', actor, reason: failure, patch });
     activity.forget(row.id);
     await egress.close(row.id);
-    throw nobody(template, route, false);
+    throw nobody(template, route, false, hint);
   };
 
   return {

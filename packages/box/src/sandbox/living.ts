@@ -27,7 +27,8 @@ export interface LivingProvider {
   readonly location: 'here' | 'machines' | 'metered';
   readonly capabilities: ReadonlySet<Capability>;
   readonly networks: ReadonlySet<NetworkMode>;
-  health(): Promise<{ readonly healthy: boolean; readonly detail: string }>;
+  /** `hint`: what mends it. */
+  health(): Promise<{ readonly healthy: boolean; readonly detail: string; readonly hint?: string }>;
   /** Makes it; what it returns is stored with the sandbox and names it from then on. Undoes itself when it fails. */
   provision(spec: SandboxSpec): Promise<ProviderRef>;
   /** Costs nothing: the sandbox is reached when something is asked of it. */

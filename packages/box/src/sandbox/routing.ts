@@ -46,6 +46,27 @@ export interface RouterOptions {
   readonly prices: ReadonlyMap<string, number>;
 }
 
+interface Problem {
+  readonly reason: string;
+  /** What mends it. */
+  readonly hint?: string | undefined;
+}
+
+interface Verdict extends Partial<Problem> {
+  readonly name: string;
+  readonly provider?: LivingProvider;
+  /** Nothing that the operator does would change it. */
+  readonly never: boolean;
+}
+
+/** Providers that are there only when they are configured. */
+const howToHave: ReadonlyMap<string, string> = new Map([
+  ['docker', 'Set SKILLBOX_DOCKER_HOST to the engine of this machine, such as unix:///var/run/docker.sock.'],
+  ['ssh', 'Set SKILLBOX_SSH_HOSTS to a file that names the machines.'],
+  ['compose-ssh', 'Set SKILLBOX_SSH_HOSTS to a file that names the machines.'],
+  ['e2b', 'Set SKILLBOX_E2B_API_KEY.'],
+]);
+
 type Health = Awaited<ReturnType<LivingProvider['health']>>;
 
 /** A create does not wait for a question that was answered a moment ago. */
@@ -66,23 +87,24 @@ export function createRouter({ providers, capacity, prices }: RouterOptions): Ro
   /** Those that cost the same stay as the template has them. */
   const inOrder = (template: Template): string[] => [...template.providers].sort((one, other) => costOf(one) - costOf(other));
 
-  const problemOf = async (provider: LivingProvider, room: Capacity['look']): Promise<string | undefined> => {
-    const { healthy, detail } = await recentHealth(provider);
-    if (!healthy) return `it is not healthy: ${detail}`;
-    return provider.location === 'here' ? room() : undefined;
+  const problemOf = async (provider: LivingProvider, room: Capacity['look']): Promise<Problem | undefined> => {
+    const { healthy, detail, hint } = await recentHealth(provider);
+    if (!healthy) return { reason: `it is not healthy: ${detail}`, hint };
+    const full = provider.location === 'here' ? await room() : undefined;
+    return full === undefined ? undefined : { reason: full };
   };
 
   const judge = async (wanted: Wanted, room: Capacity['look']) => {
-    const verdicts: { readonly name: string; readonly provider?: LivingProvider; readonly reason?: string; readonly never: boolean }[] = [];
+    const verdicts: Verdict[] = [];
     for (const name of inOrder(wanted.template)) {
       const provider = providers.get(name);
       if (!provider) {
-        verdicts.push({ name, reason: 'this host has no such provider', never: false });
+        verdicts.push({ name, reason: 'this host has no such provider', hint: howToHave.get(name), never: false });
         continue;
       }
       const lack = lackOf(provider, wanted);
-      const reason = lack ?? (await problemOf(provider, room));
-      verdicts.push({ name, provider, never: lack !== undefined, ...(reason !== undefined && { reason }) });
+      const problem = lack === undefined ? await problemOf(provider, room) : { reason: lack };
+      verdicts.push({ name, provider, never: lack !== undefined, ...problem });
     }
     return verdicts;
   };
@@ -97,6 +119,7 @@ export function createRouter({ providers, capacity, prices }: RouterOptions): Ro
         wanted.template,
         route,
         verdicts.every(({ never }) => never),
+        verdicts.find(({ hint }) => hint !== undefined)?.hint,
       );
     },
 
@@ -126,10 +149,11 @@ export function parsePrices(text: string): Map<string, number> {
   return new Map([...text.matchAll(/([a-z0-9-]+)=([\d.]+)/g)].map(([, name = '', price]) => [name, Number(price)]));
 }
 
-export function nobody(template: Template, route: Route, never: boolean): BoxError {
+/** `hint`: what would have made the best of them fit. */
+export function nobody(template: Template, route: Route, never: boolean, hint?: string): BoxError {
   const reasons = route.map(({ provider, reason }) => `${provider}: ${reason}`).join('; ');
   const message = `No provider can make a sandbox of template ${template.name}@${template.version}. ${reasons}.`;
-  return new BoxError(never ? 'capability_missing' : 'no_provider', message, { details: { route } });
+  return new BoxError(never ? 'capability_missing' : 'no_provider', message, { details: { route }, ...(hint !== undefined && { hint }) });
 }
 
 function lackOf(provider: LivingProvider, { network, capabilities, trusted, only }: Wanted): string | undefined {

@@ -137,10 +137,10 @@ export function createTelemetry(parts: TelemetryParts): Telemetry {
   return {
     async report() {
       const health = await Promise.all(
-        [...providers.values()].map(async (provider) => ({
-          ...{ name: provider.name, tier: provider.tier },
-          ...(await healthOf(provider)),
-        })),
+        [...providers.values()].map(async (provider) => {
+          const { healthy, detail } = await healthOf(provider);
+          return { name: provider.name, tier: provider.tier, healthy, detail };
+        }),
       );
       return { sandboxes: await countStates(), providers: health, canary: await lastCanary() };
     },

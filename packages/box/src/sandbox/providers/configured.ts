@@ -1,25 +1,31 @@
 /** The registry of providers that are there only when the operator configured them. */
 
 import { join, resolve } from 'node:path';
+import { BoxError } from '@skillbox/protocol';
 import type { Config } from '../../config.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { LivingProvider } from '../living.ts';
 import type { ImageRunner } from '../provider.ts';
+import type { WorkspaceParts } from '../workspace/seat.ts';
 import { nativeProgram } from './bubblewrap/files.ts';
 import { createComposeSsh } from './compose-ssh/provider.ts';
 import type { EngineAddress } from './docker/engine.ts';
 import { createImageRunner } from './docker/image-runs.ts';
 import { createDocker } from './docker/provider.ts';
+import { checkWorkspace } from './docker/workspace-check.ts';
 import { createE2b } from './e2b/provider.ts';
 import { loadSshHosts } from './machines/hosts.ts';
 import { createSsh } from './ssh/provider.ts';
 
 /** `owner` keeps apart what several boxes have in one place; `channelRoot` is what leads from sandboxes to the box. */
-export function configuredProviders(config: Config, owner: string, channelRoot: string): LivingProvider[] {
+export function configuredProviders(config: Config, owner: string, channelRoot: string, workspace: WorkspaceParts): LivingProvider[] {
   const { baseDir, composeRoots, dockerHost, e2bApiKey, e2bApiUrl, e2bDomain, e2bSandboxUrl, sshHosts } = config;
   const guestProgram = nativeProgram('guest');
   const providers: LivingProvider[] = [];
-  if (dockerHost) providers.push(createDocker({ ...engineAt(dockerHost), ...dockerOptions(config), channelRoot, guestProgram, owner }));
+  if (dockerHost) {
+    const own = { parts: workspace, launcher: nativeProgram('launch') };
+    providers.push(createDocker({ ...engineAt(dockerHost), ...dockerOptions(config), channelRoot, guestProgram, owner, workspace: own }));
+  }
   if (sshHosts) {
     const hosts = loadSshHosts(resolve(baseDir, sshHosts));
     const placement = listOf(config.placement);
@@ -48,6 +54,15 @@ export function configuredImages(config: Config, owner: string, log: Logger): Im
     guestProgram: nativeProgram('guest'),
     owner,
     log,
+  });
+}
+
+/** What docker has for the workspace; throws what it lacks. */
+export async function checkDockerWorkspace(config: Config, image: string | undefined): Promise<string> {
+  const { dockerHost } = config;
+  if (dockerHost) return checkWorkspace({ ...engineAt(dockerHost), ...dockerOptions(config), image });
+  throw new BoxError('no_provider', 'skillbox.yaml wants the workspace by docker, and no engine is configured.', {
+    hint: 'SKILLBOX_DOCKER_HOST=unix:///var/run/docker.sock',
   });
 }
 

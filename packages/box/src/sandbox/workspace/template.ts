@@ -20,7 +20,7 @@ export const isWorkspace = ({ name, source }: Pick<Template, 'name' | 'source'>)
 
 export function workspaceTemplate({ image, network, provider, resources }: WorkspaceSettings = {}): Template {
   const definition: TemplateDefinition = {
-    description: 'The workspace of the box: folders that stay, agent homes, the tools of the host.',
+    description: `The workspace of the box: folders that stay, agent homes, the tools of ${provider === 'docker' ? 'its image' : 'the host'}.`,
     resources: { ...generous, ...given(resources) },
     ...(network && { network }),
     ...(image !== undefined && { image }),

@@ -176,7 +176,7 @@ const dependencyMounts = (dependencies: OrderInput['dependencies']): string[] =>
 const homeMounts = ['--bind', `${stage}/tmp`, '/tmp', '--bind', `${stage}/home`, '/home/user'];
 
 /** Files of the inside belong to one uid on disk, whichever the sandbox has; the box's own are shown for reading. */
-function groundBinds({ folders, attached }: Ground, diskUid: number): string[] {
+export function groundBinds({ folders, attached }: Ground, diskUid: number): string[] {
   const orders = { write: 'idmap', read: 'show', 'read-own': 'show-own' } as const;
   return [
     ...folders.flatMap(({ host, name }) => ['idmap', host, name, String(diskUid)]),
@@ -185,7 +185,7 @@ function groundBinds({ folders, attached }: Ground, diskUid: number): string[] {
 }
 
 /** Put together on the stage, where the launcher takes each step by itself: bubblewrap would follow a link that lies on the way. */
-const groundWords = ({ attached, made }: Ground): string[] => [
+export const groundWords = ({ attached, made }: Ground): string[] => [
   ...attached.flatMap(({ name, into, path }) => ['attach', name, into, path]),
   ...made.flatMap(({ into, path }) => ['folder', into, path]),
 ];

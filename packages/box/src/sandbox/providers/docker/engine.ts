@@ -1,6 +1,7 @@
 /** The engine's address, and what its refusals mean to us. */
 
 import type { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import Dockerode, { type Container, type ContainerCreateOptions, type DockerOptions } from 'dockerode';
 
@@ -18,11 +19,21 @@ export interface Engine {
   /** Its failures in our words. `lost`: what to say when the engine does not know what was asked for. */
   ask<T>(work: Promise<T>, lost?: string): Promise<T>;
   createContainer(name: string, options: ContainerCreateOptions): Promise<Container>;
+  /** What it says of itself, within a few seconds. */
+  look(): Promise<EngineInfo>;
   /** Of its host: it refuses a limit above them. */
   processors(): Promise<number>;
   /** Throws image_unsupported for one that it does not have: nothing is pulled. */
   requireImage(image: string): Promise<void>;
 }
+
+export interface EngineInfo {
+  readonly ServerVersion: string;
+  readonly Runtimes?: Readonly<Record<string, unknown>>;
+  readonly SecurityOptions?: readonly string[];
+}
+
+const lookLimitMs = 5000;
 
 export function openEngine(options: EngineAddress | FarEngine): Engine {
   const { docker, address } = connectionOf(options);
@@ -38,6 +49,7 @@ export function openEngine(options: EngineAddress | FarEngine): Engine {
     docker,
     address,
     ask,
+    look: () => Promise.race([ask(docker.info() as Promise<EngineInfo>), tooLate()]),
     processors() {
       known ??= ask(docker.info()).then(({ NCPU }) => NCPU as number);
       known.catch(() => {
@@ -65,6 +77,11 @@ export function openEngine(options: EngineAddress | FarEngine): Engine {
 export function statusOf(error: unknown): number | undefined {
   const cause = error instanceof BoxError ? error.cause : error;
   return (cause as { statusCode?: number } | undefined)?.statusCode;
+}
+
+async function tooLate(): Promise<never> {
+  await sleep(lookLimitMs, undefined, { ref: false });
+  throw new BoxError('unavailable', 'The Docker engine takes too long to answer.');
 }
 
 function connectionOf(options: EngineAddress | FarEngine): { docker: Dockerode; address: string } {

@@ -5,15 +5,17 @@ import { BoxError } from '@skillbox/protocol';
 /** The image that was asked for, if the operator allows it; an empty list allows none. */
 export function allowedImage(asked: unknown, allowlist: readonly string[]): string {
   if (typeof asked !== 'string' || asked === '') {
-    throw new BoxError('image_unsupported', 'A sandbox by docker needs an image.', { hint: 'Set options.image in the template.' });
+    throw new BoxError('image_unsupported', 'A sandbox by docker needs an image.', {
+      hint: 'Set image in the template, or workspace.image in skillbox.yaml for the workspace.',
+    });
   }
   const image = fullName(asked);
   if (allowlist.some((allowed) => fullName(allowed) === image)) return image;
   throw new BoxError('image_unsupported', `The image ${asked} is not on the allow list.`, {
     hint:
       allowlist.length === 0
-        ? 'The allow list of images is empty, which denies all; the operator sets it.'
-        : `Use ${allowlist.join(' or ')}.`,
+        ? 'The allow list of images is empty, which denies all; the operator sets SKILLBOX_IMAGE_ALLOWLIST.'
+        : `Use ${allowlist.join(' or ')}, or add it to SKILLBOX_IMAGE_ALLOWLIST.`,
   });
 }
 

@@ -2,9 +2,9 @@
 
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError } from '@skillbox/protocol';
 import type { Capability, LivingProvider, NetworkMode, SandboxHandle, SandboxSpec } from '../../living.ts';
+import type { WorkspaceParts } from '../../workspace/seat.ts';
 import { containerOptions, insideFolder } from './container.ts';
 import { type EngineAddress, openEngine } from './engine.ts';
 import { openHomes, volumeMount } from './homes.ts';
@@ -12,6 +12,7 @@ import { allowedImage } from './images.ts';
 import { createNames, labelFilter } from './names.ts';
 import { openSandbox, type SandboxParts } from './sandbox.ts';
 import { requireShortPath, socketFolder, socketName } from './socket.ts';
+import { openWorkspace, type Workspace } from './workspace.ts';
 
 export type DockerOptions = EngineAddress & {
   /** Images that sandboxes may be made of; empty denies all. */
@@ -26,9 +27,9 @@ export type DockerOptions = EngineAddress & {
   readonly channelRoot?: string;
   /** Keeps what several boxes have in one engine apart. */
   readonly owner: string;
+  /** What the workspace is made of, and who hands its folders over. Without it there is none. */
+  readonly workspace?: { readonly parts: WorkspaceParts; readonly launcher: string };
 };
-
-const healthLimitMs = 5000;
 
 export function createDocker(options: DockerOptions): LivingProvider {
   const { allowlist, runtime, runFolder } = options;
@@ -36,10 +37,11 @@ export function createDocker(options: DockerOptions): LivingProvider {
   const { docker, ask } = engine;
   const names = createNames(options.owner);
   const handles = new Map<string, SandboxHandle>();
-  const parts: SandboxParts = { engine, names, homes: openHomes(engine, names, engine.processors), runFolder };
   mkdirSync(runFolder, { recursive: true, mode: 0o700 });
   // Folders in it are open for a moment while a guest starts; this one is what keeps other users of the machine out.
   chmodSync(runFolder, 0o700);
+  const workspace = options.workspace && openWorkspace({ ...options.workspace, runtime, folder: join(runFolder, 'workspace-user') });
+  const parts: SandboxParts = { engine, names, homes: openHomes(engine, names, engine.processors), runFolder, workspace };
 
   const handleFor = (spec: SandboxSpec): SandboxHandle => {
     const handle = handles.get(spec.id) ?? openSandbox(parts, spec, () => handles.delete(spec.id));
@@ -50,6 +52,7 @@ export function createDocker(options: DockerOptions): LivingProvider {
   const create = async (spec: SandboxSpec, image: string): Promise<void> => {
     const folder = socketFolder(runFolder, spec.id);
     const channel = spec.network === 'allow' && options.channelRoot ? join(options.channelRoot, spec.id) : undefined;
+    const own = spec.workspace ? workspace : undefined;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     await parts.homes.create(spec, image);
     const container = await engine.createContainer(
@@ -58,12 +61,14 @@ export function createDocker(options: DockerOptions): LivingProvider {
         ...{ image, limits: spec.limits, processors: await engine.processors(), labels: names.labels(spec, 'sandbox') },
         ...(runtime && { runtime }),
         ...(channel && { channel: true }),
+        ...(own && { tmpfs: own.places() }),
         command: [`${insideFolder}/guest`, '--listen', `${insideFolder}/run/${socketName}`],
         mounts: [
           { Type: 'bind', Source: options.guestProgram, Target: `${insideFolder}/guest`, ReadOnly: true },
           { Type: 'bind', Source: folder, Target: `${insideFolder}/run` },
           volumeMount(names.home(spec.id), '/home'),
           ...(channel ? [{ Type: 'bind' as const, Source: channel, Target: `${insideFolder}/box`, ReadOnly: true }] : []),
+          ...(own?.mounts ?? []),
         ],
       }),
     );
@@ -74,15 +79,18 @@ export function createDocker(options: DockerOptions): LivingProvider {
     name: 'docker',
     tier: runtime === 'runsc' ? 'gvisor' : 'container',
     location: 'here',
-    capabilities: new Set<Capability>(['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'metrics']),
+    capabilities: new Set<Capability>([
+      ...(['exec', 'pty', 'files', 'watch', 'ports', 'snapshot', 'fork', 'pause', 'metrics'] as const),
+      ...(workspace ? (['workspace'] as const) : []),
+    ]),
     networks: new Set<NetworkMode>(options.channelRoot ? ['none', 'allow'] : ['none']),
     async health() {
       try {
-        const { ServerVersion, Runtimes } = await Promise.race([ask(docker.info()), tooLate()]);
+        const { ServerVersion, Runtimes } = await engine.look();
         if (runtime && !Runtimes?.[runtime]) return { healthy: false, detail: `the engine has no runtime ${runtime}` };
         return { healthy: true, detail: `Docker ${ServerVersion} at ${engine.address}` };
       } catch (error) {
-        return { healthy: false, detail: (error as Error).message };
+        return { healthy: false, detail: (error as Error).message, ...(error instanceof BoxError && { hint: error.hint }) };
       }
     },
     async provision(spec) {
@@ -93,6 +101,7 @@ export function createDocker(options: DockerOptions): LivingProvider {
           `The docker provider has no network mode ${spec.network}, only ${[...this.networks].join(' and ')}.`,
         );
       requireShortPath(join(socketFolder(runFolder, spec.id), socketName));
+      if (spec.workspace) requireWorkspace(workspace).places();
       await engine.requireImage(image);
       const existing = await ask(docker.listContainers({ all: true, ...labelFilter({ ...names.ours(), 'skillbox.sandbox': spec.id }) }));
       if (existing.length > 0) throw new BoxError('already_exists', `There is a sandbox ${spec.id} already.`);
@@ -123,7 +132,7 @@ export function createDocker(options: DockerOptions): LivingProvider {
   };
 }
 
-async function tooLate(): Promise<never> {
-  await sleep(healthLimitMs, undefined, { ref: false });
-  throw new BoxError('unavailable', 'The Docker engine takes too long to answer.');
+function requireWorkspace(workspace: Workspace | undefined): Workspace {
+  if (workspace) return workspace;
+  throw new BoxError('sandbox_unavailable', 'This host has no workspace by docker.');
 }

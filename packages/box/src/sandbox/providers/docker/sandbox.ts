@@ -1,16 +1,18 @@
 /** One sandbox by docker: a container whose first process is our guest, reached through a socket in a folder of the host. */
 
-import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
 import type { SandboxHandle, SandboxSpec } from '../../living.ts';
+import { seated } from '../../workspace/seat.ts';
 import { connectTo, createGuestClient } from '../guest/guest-client.ts';
 import { type Engine, statusOf } from './engine.ts';
 import type { Homes } from './homes.ts';
 import { labelFilter, type Names } from './names.ts';
 import { socketFolder, socketName, waitForSocket } from './socket.ts';
+import type { Workspace } from './workspace.ts';
 
 export interface SandboxParts {
   readonly engine: Engine;
@@ -18,13 +20,19 @@ export interface SandboxParts {
   readonly homes: Homes;
   /** Holds the folders of the guests' sockets. */
   readonly runFolder: string;
+  readonly workspace: Workspace | undefined;
 }
 
-export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, spec: SandboxSpec, forget: () => void): SandboxHandle {
+export function openSandbox(parts: SandboxParts, spec: SandboxSpec, forget: () => void): SandboxHandle {
+  const { engine, names, homes, runFolder } = parts;
   const { docker, ask } = engine;
+  const workspace = spec.workspace ? parts.workspace : undefined;
   const container = docker.getContainer(names.container(spec.id));
   const folder = socketFolder(runFolder, spec.id);
   const socketPath = join(folder, socketName);
+  /** Says that this start of it has the folders of the workspace; beside the folder that the inside sees. */
+  const handedOver = `${folder}.handed-over`;
+  const isWhole = (): boolean => !workspace || existsSync(handedOver);
   const lost = `The engine has no sandbox ${spec.id}.`;
   let starting: Promise<void> | undefined;
   /** A server that died during a snapshot has left it held still, which shows only to whoever asks the engine. */
@@ -39,8 +47,11 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
     const { State } = await ask(container.inspect(), lost);
     if (State.Paused && mayBeHeld) await ask(container.unpause(), lost);
     mayBeHeld = false;
-    if (!State.Running) {
-      rmSync(socketPath, { force: true });
+    // A server that died before it had handed the folders over has left one that nobody may use.
+    const begins = !State.Running || !isWhole();
+    if (State.Running && begins) await halt();
+    if (begins) {
+      for (const file of [socketPath, handedOver]) rmSync(file, { force: true });
       chmodSync(folder, 0o733);
       await ignoring([304], ask(container.start(), lost));
     }
@@ -49,12 +60,25 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
     } finally {
       chmodSync(folder, 0o700);
     }
+    if (workspace && begins) await furnish(workspace);
   };
 
-  const reach = (): Promise<Socket | undefined> => {
+  const furnish = async (own: Workspace): Promise<void> => {
+    try {
+      await own.handOver(socketPath);
+      writeFileSync(handedOver, '', { mode: 0o600 });
+    } catch (error) {
+      await halt();
+      throw error;
+    }
+  };
+
+  const halt = (): Promise<void> => ignoring([304, 404], ask(container.stop({ t: 0 })));
+
+  const reach = async (): Promise<Socket | undefined> => {
     // A server that died in the midst of a start has left it open.
     if (!starting && existsSync(folder)) chmodSync(folder, 0o700);
-    return connectTo(socketPath).catch(() => undefined);
+    return isWhole() ? connectTo(socketPath).catch(() => undefined) : undefined;
   };
 
   const connect = async (): Promise<Socket> => {
@@ -80,8 +104,8 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
 
   const stop = async (): Promise<void> => {
     await starting?.catch(() => undefined);
-    await ignoring([304, 404], ask(container.stop({ t: 0 })));
-    rmSync(socketPath, { force: true });
+    await halt();
+    for (const file of [socketPath, handedOver]) rmSync(file, { force: true });
   };
 
   return {
@@ -89,7 +113,10 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
       signal.throwIfAborted();
       await guest.programs();
     },
-    start: (program) => guest.start({ ...program, env: { ...spec.env, ...program.env } }),
+    start(program) {
+      const own = workspace ? seated(workspace.seat, program) : program;
+      return guest.start({ ...own, env: { ...spec.env, ...own.env } });
+    },
     join: guest.join,
     programs: async () => ((await isRunning()) ? guest.programs() : []),
     signal: guest.signal,
@@ -131,7 +158,7 @@ export function openSandbox({ engine, names, homes, runFolder }: SandboxParts, s
       const found = await ask(docker.listContainers({ all: true, ...labelFilter(mine) }));
       for (const { Id } of found) await ignoring([404], ask(docker.getContainer(Id).remove({ force: true, v: true })));
       await homes.remove(spec.id);
-      rmSync(folder, { recursive: true, force: true });
+      for (const path of [folder, handedOver]) rmSync(path, { recursive: true, force: true });
       forget();
     },
   };
