@@ -823,15 +823,6 @@ type FocusReportStep struct {
 	Detail     *string `json:"detail"`
 }
 
-// RepoState is a record of the box.
-type RepoState struct {
-	ID         string  `json:"id"`
-	Path       string  `json:"path"`
-	Branch     *string `json:"branch"`
-	Dirty      *int64  `json:"dirty"`
-	LastCommit *string `json:"last_commit"`
-}
-
 // ServiceStatus is a record of the box.
 type ServiceStatus struct {
 	ID string `json:"id"`
@@ -866,6 +857,15 @@ type ServiceStatus struct {
 	Detail *string `json:"detail"`
 }
 
+// RepoState is a record of the box.
+type RepoState struct {
+	ID         string  `json:"id"`
+	Path       string  `json:"path"`
+	Branch     *string `json:"branch"`
+	Dirty      *int64  `json:"dirty"`
+	LastCommit *string `json:"last_commit"`
+}
+
 // FocusReportError is a record of the box.
 type FocusReportError struct {
 	Log  string `json:"log"`
@@ -891,8 +891,8 @@ type FocusReport struct {
 	FocusedAt string            `json:"focused_at"`
 	Steps     []FocusReportStep `json:"steps"`
 	Attention []Attention       `json:"attention"`
-	Repos     []RepoState       `json:"repos"`
 	Services  []ServiceStatus   `json:"services"`
+	Repos     []RepoState       `json:"repos"`
 	// Of late, from logs
 	Errors   []FocusReportError `json:"errors"`
 	Activity []RuntimeActivity  `json:"activity"`
@@ -1064,6 +1064,46 @@ type HostReport struct {
 	Canary *CanaryRun `json:"canary"`
 	// Those of the box whose hub refuses or does not answer, or that gave up deliveries
 	Webhooks []Webhook `json:"webhooks"`
+}
+
+// LastFocusStep is a record of the box.
+type LastFocusStep struct {
+	// sync, bootstrap, up, collect, context, persist
+	Step string `json:"step"`
+	// done, unchanged, failed, skipped
+	Result     string  `json:"result"`
+	DurationMS float64 `json:"duration_ms"`
+	Detail     *string `json:"detail"`
+}
+
+// LastFocusError is a record of the box.
+type LastFocusError struct {
+	Log  string `json:"log"`
+	Line string `json:"line"`
+}
+
+// LastFocus is a record of the box.
+type LastFocus struct {
+	Ok     bool   `json:"ok"`
+	Client string `json:"client"`
+	// As they were asked for, core aside
+	Profiles []string `json:"profiles"`
+	// Those that were named; empty: all
+	Services []string `json:"services"`
+	// reuse: with the local state there is; prod: the way that is backed by production; fresh: from a reset
+	// reuse, prod, fresh
+	Mode string `json:"mode"`
+	// Time in ISO 8601, UTC
+	FocusedAt string          `json:"focused_at"`
+	Steps     []LastFocusStep `json:"steps"`
+	Repos     []RepoState     `json:"repos"`
+	// Of late, from logs
+	Errors   []LastFocusError  `json:"errors"`
+	Activity []RuntimeActivity `json:"activity"`
+	// Those that are open
+	Sessions []string `json:"sessions"`
+	// Files that agents read
+	Context []string `json:"context"`
 }
 
 // LedgerEntry is a record of the box.
@@ -1371,7 +1411,9 @@ type RuntimeStatus struct {
 	ParityLedger []LedgerEntry    `json:"parity_ledger"`
 	Connectors   []string         `json:"connectors"`
 	Pulse        PulseStatus      `json:"pulse"`
-	Attention    []Attention      `json:"attention"`
+	// What was focused last, whichever client is selected, and what was found then; null: nothing yet
+	Focus     *LastFocus  `json:"focus"`
+	Attention []Attention `json:"attention"`
 }
 
 // SandboxOrigin is a record of the box.
@@ -1490,6 +1532,12 @@ type ServiceLog struct {
 	Service string   `json:"service"`
 	Path    string   `json:"path"`
 	Lines   []string `json:"lines"`
+}
+
+// ServiceLogLine is a record of the box.
+type ServiceLogLine struct {
+	Service string `json:"service"`
+	Line    string `json:"line"`
 }
 
 // ServiceLogs is a record of the box.
@@ -1740,6 +1788,33 @@ type WebhookTest struct {
 	Status *int64  `json:"status"`
 	Error  *string `json:"error"`
 	MS     float64 `json:"ms"`
+}
+
+// WorkStep is a record of the box.
+type WorkStep struct {
+	// Such as sync, run site or start web; the same from its beginning to its end
+	Name string `json:"name"`
+	// phase: what the others are parts of
+	// phase, sync, bridge, task, service
+	Kind string `json:"kind"`
+	// running, done, unchanged, planned, skipped, failed
+	State string `json:"state"`
+	// null: not known, or not over
+	DurationMS *float64 `json:"duration_ms"`
+	// Why it failed, or what there is to say
+	Detail *string `json:"detail"`
+	// Last lines of its log, where it failed
+	Tail []string `json:"tail"`
+}
+
+// WorkProgress is a record of the box.
+type WorkProgress struct {
+	// Time in ISO 8601, UTC
+	Time string `json:"time"`
+	// One line about what goes on now
+	Text string `json:"text"`
+	// A part of the work that began or ended; null: only the line is new
+	Step *WorkStep `json:"step"`
 }
 
 // WorkSession is a record of the box.

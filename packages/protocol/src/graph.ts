@@ -178,6 +178,44 @@ export const activity = z
   .object({ time: timestamp, type: z.string(), subject: z.string(), data: z.record(z.string(), z.unknown()) })
   .meta({ id: 'RuntimeActivity' });
 
+export const repoState = z
+  .object({
+    id: z.string(),
+    path: z.string(),
+    branch: z.string().nullable(),
+    dirty: z.number().int().nullable(),
+    last_commit: z.string().nullable(),
+  })
+  .meta({ id: 'RepoState' });
+const focusSteps = z.array(
+  z.object({
+    step: z.enum(['sync', 'bootstrap', 'up', 'collect', 'context', 'persist']),
+    result: z.enum(['done', 'unchanged', 'failed', 'skipped']),
+    duration_ms: z.number(),
+    detail: z.string().nullable(),
+  }),
+);
+/** What focus found beside the states that status tells anew. */
+const found = {
+  repos: z.array(repoState),
+  errors: z.array(z.object({ log: z.string(), line: z.string() })).describe('Of late, from logs'),
+  activity: z.array(activity),
+  sessions: z.array(z.string()).describe('Those that are open'),
+  context: z.array(z.string()).describe('Files that agents read'),
+};
+export const lastFocus = z
+  .object({
+    ok: z.boolean(),
+    client: z.string(),
+    profiles: z.array(z.string()).describe('As they were asked for, core aside'),
+    services: z.array(z.string()).describe('Those that were named; empty: all'),
+    mode: startMode,
+    focused_at: timestamp,
+    steps: focusSteps,
+    ...found,
+  })
+  .meta({ id: 'LastFocus' });
+
 /** GET /v1/runtime */
 export const runtimeStatus = z
   .object({
@@ -198,6 +236,7 @@ export const runtimeStatus = z
     parity_ledger: z.array(ledgerEntry),
     connectors: z.array(z.string()),
     pulse: pulseStatus,
+    focus: lastFocus.nullable().describe('What was focused last, whichever client is selected, and what was found then; null: nothing yet'),
     attention: z.array(attention),
   })
   .meta({ id: 'RuntimeStatus' });
@@ -307,20 +346,31 @@ export const upReport = z
 export const downReport = z.object({ ok: z.boolean(), dry_run: z.boolean(), services: z.array(serviceOutcome) }).meta({ id: 'DownReport' });
 
 export const serviceLog = z.object({ service: z.string(), path: z.string(), lines: z.array(z.string()) }).meta({ id: 'ServiceLog' });
+export const serviceLogLine = z.object({ service: z.string(), line: z.string() }).meta({ id: 'ServiceLogLine' });
+
+/** How work that takes long goes on. */
+export const workStep = z
+  .object({
+    name: z.string().describe('Such as sync, run site or start web; the same from its beginning to its end'),
+    kind: z.enum(['phase', 'sync', 'bridge', 'task', 'service']).describe('phase: what the others are parts of'),
+    state: z.enum(['running', 'done', 'unchanged', 'planned', 'skipped', 'failed']),
+    duration_ms: z.number().nullable().describe('null: not known, or not over'),
+    detail: z.string().nullable().describe('Why it failed, or what there is to say'),
+    tail: z.array(z.string()).describe('Last lines of its log, where it failed'),
+  })
+  .meta({ id: 'WorkStep' });
+export const workProgress = z
+  .object({
+    time: timestamp,
+    text: z.string().describe('One line about what goes on now'),
+    step: workStep.nullable().describe('A part of the work that began or ended; null: only the line is new'),
+  })
+  .meta({ id: 'WorkProgress' });
 
 export const contextReport = z
   .object({ client: z.string().nullable(), files: z.array(z.object({ path: z.string(), changed: z.boolean() })), bytes: z.number().int() })
   .meta({ id: 'ContextReport' });
 
-export const repoState = z
-  .object({
-    id: z.string(),
-    path: z.string(),
-    branch: z.string().nullable(),
-    dirty: z.number().int().nullable(),
-    last_commit: z.string().nullable(),
-  })
-  .meta({ id: 'RepoState' });
 export const focusReport = z
   .object({
     ok: z.boolean(),
@@ -328,21 +378,10 @@ export const focusReport = z
     profiles: z.array(z.string()),
     resumed: z.boolean(),
     focused_at: timestamp,
-    steps: z.array(
-      z.object({
-        step: z.enum(['sync', 'bootstrap', 'up', 'collect', 'context', 'persist']),
-        result: z.enum(['done', 'unchanged', 'failed', 'skipped']),
-        duration_ms: z.number(),
-        detail: z.string().nullable(),
-      }),
-    ),
+    steps: focusSteps,
     attention: z.array(attention),
-    repos: z.array(repoState),
     services: z.array(serviceStatus),
-    errors: z.array(z.object({ log: z.string(), line: z.string() })).describe('Of late, from logs'),
-    activity: z.array(activity),
-    sessions: z.array(z.string()).describe('Those that are open'),
-    context: z.array(z.string()).describe('Files that agents read'),
+    ...found,
   })
   .meta({ id: 'FocusReport' });
 
@@ -414,6 +453,10 @@ export type BootstrapReport = z.infer<typeof bootstrapReport>;
 export type UpReport = z.infer<typeof upReport>;
 export type DownReport = z.infer<typeof downReport>;
 export type ServiceLog = z.infer<typeof serviceLog>;
+export type ServiceLogLine = z.infer<typeof serviceLogLine>;
+export type WorkStep = z.infer<typeof workStep>;
+export type WorkProgress = z.infer<typeof workProgress>;
+export type LastFocus = z.infer<typeof lastFocus>;
 export type ContextReport = z.infer<typeof contextReport>;
 export type RepoState = z.infer<typeof repoState>;
 export type FocusReport = z.infer<typeof focusReport>;

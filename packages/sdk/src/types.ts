@@ -502,8 +502,8 @@ export interface FocusReport {
     detail: string | null;
   }[];
   attention: Attention[];
-  repos: RepoState[];
   services: ServiceStatus[];
+  repos: RepoState[];
   /** Of late, from logs */
   errors: {
     log: string;
@@ -636,6 +636,36 @@ export interface HostReport {
   canary: CanaryRun | null;
   /** Those of the box whose hub refuses or does not answer, or that gave up deliveries */
   webhooks: Webhook[];
+}
+
+export interface LastFocus {
+  ok: boolean;
+  client: string;
+  /** As they were asked for, core aside */
+  profiles: string[];
+  /** Those that were named; empty: all */
+  services: string[];
+  /** reuse: with the local state there is; prod: the way that is backed by production; fresh: from a reset */
+  mode: 'reuse' | 'prod' | 'fresh';
+  /** Time in ISO 8601, UTC */
+  focused_at: string;
+  steps: {
+    step: 'sync' | 'bootstrap' | 'up' | 'collect' | 'context' | 'persist';
+    result: 'done' | 'unchanged' | 'failed' | 'skipped';
+    duration_ms: number;
+    detail: string | null;
+  }[];
+  repos: RepoState[];
+  /** Of late, from logs */
+  errors: {
+    log: string;
+    line: string;
+  }[];
+  activity: RuntimeActivity[];
+  /** Those that are open */
+  sessions: string[];
+  /** Files that agents read */
+  context: string[];
 }
 
 export interface LedgerEntry {
@@ -872,6 +902,8 @@ export interface RuntimeStatus {
   parity_ledger: LedgerEntry[];
   connectors: string[];
   pulse: PulseStatus;
+  /** What was focused last, whichever client is selected, and what was found then; null: nothing yet */
+  focus: LastFocus | null;
   attention: Attention[];
 }
 
@@ -969,6 +1001,11 @@ export interface ServiceLog {
   service: string;
   path: string;
   lines: string[];
+}
+
+export interface ServiceLogLine {
+  service: string;
+  line: string;
 }
 
 export interface ServiceLogs {
@@ -1328,6 +1365,15 @@ export interface WebhookTest {
   ms: number;
 }
 
+export interface WorkProgress {
+  /** Time in ISO 8601, UTC */
+  time: string;
+  /** One line about what goes on now */
+  text: string;
+  /** A part of the work that began or ended; null: only the line is new */
+  step: WorkStep | null;
+}
+
 export interface WorkSession {
   /** Id of the session */
   session_id: string;
@@ -1376,6 +1422,20 @@ export interface WorkSessionDetail {
 
 export interface WorkSessions {
   items: WorkSession[];
+}
+
+export interface WorkStep {
+  /** Such as sync, run site or start web; the same from its beginning to its end */
+  name: string;
+  /** phase: what the others are parts of */
+  kind: 'phase' | 'sync' | 'bridge' | 'task' | 'service';
+  state: 'running' | 'done' | 'unchanged' | 'planned' | 'skipped' | 'failed';
+  /** null: not known, or not over */
+  duration_ms: number | null;
+  /** Why it failed, or what there is to say */
+  detail: string | null;
+  /** Last lines of its log, where it failed */
+  tail: string[];
 }
 
 /** Every route: what goes in, wherever it stands in the request, and what comes out. */

@@ -808,15 +808,6 @@ class FocusReportStep:
 
 
 @dataclass(frozen=True)
-class RepoState:
-    id: str
-    path: str
-    branch: Optional[str]
-    dirty: Optional[int]
-    last_commit: Optional[str]
-
-
-@dataclass(frozen=True)
 class ServiceStatus:
     id: str
     #: Overlay that declares it; null: the box itself
@@ -849,6 +840,15 @@ class ServiceStatus:
 
 
 @dataclass(frozen=True)
+class RepoState:
+    id: str
+    path: str
+    branch: Optional[str]
+    dirty: Optional[int]
+    last_commit: Optional[str]
+
+
+@dataclass(frozen=True)
 class FocusReportError:
     log: str
     line: str
@@ -873,8 +873,8 @@ class FocusReport:
     focused_at: str
     steps: List[FocusReportStep]
     attention: List[Attention]
-    repos: List[RepoState]
     services: List[ServiceStatus]
+    repos: List[RepoState]
     #: Of late, from logs
     errors: List[FocusReportError]
     activity: List[RuntimeActivity]
@@ -1049,6 +1049,43 @@ class HostReport:
     canary: Optional[CanaryRun]
     #: Those of the box whose hub refuses or does not answer, or that gave up deliveries
     webhooks: List[Webhook]
+
+
+@dataclass(frozen=True)
+class LastFocusStep:
+    step: Literal["sync", "bootstrap", "up", "collect", "context", "persist"]
+    result: Literal["done", "unchanged", "failed", "skipped"]
+    duration_ms: float
+    detail: Optional[str]
+
+
+@dataclass(frozen=True)
+class LastFocusError:
+    log: str
+    line: str
+
+
+@dataclass(frozen=True)
+class LastFocus:
+    ok: bool
+    client: str
+    #: As they were asked for, core aside
+    profiles: List[str]
+    #: Those that were named; empty: all
+    services: List[str]
+    #: reuse: with the local state there is; prod: the way that is backed by production; fresh: from a reset
+    mode: Literal["reuse", "prod", "fresh"]
+    #: Time in ISO 8601, UTC
+    focused_at: str
+    steps: List[LastFocusStep]
+    repos: List[RepoState]
+    #: Of late, from logs
+    errors: List[LastFocusError]
+    activity: List[RuntimeActivity]
+    #: Those that are open
+    sessions: List[str]
+    #: Files that agents read
+    context: List[str]
 
 
 @dataclass(frozen=True)
@@ -1343,6 +1380,8 @@ class RuntimeStatus:
     parity_ledger: List[LedgerEntry]
     connectors: List[str]
     pulse: PulseStatus
+    #: What was focused last, whichever client is selected, and what was found then; null: nothing yet
+    focus: Optional[LastFocus]
     attention: List[Attention]
 
 
@@ -1457,6 +1496,12 @@ class ServiceLog:
     service: str
     path: str
     lines: List[str]
+
+
+@dataclass(frozen=True)
+class ServiceLogLine:
+    service: str
+    line: str
 
 
 @dataclass(frozen=True)
@@ -1699,6 +1744,31 @@ class WebhookTest:
     status: Optional[int]
     error: Optional[str]
     ms: float
+
+
+@dataclass(frozen=True)
+class WorkStep:
+    #: Such as sync, run site or start web; the same from its beginning to its end
+    name: str
+    #: phase: what the others are parts of
+    kind: Literal["phase", "sync", "bridge", "task", "service"]
+    state: Literal["running", "done", "unchanged", "planned", "skipped", "failed"]
+    #: null: not known, or not over
+    duration_ms: Optional[float]
+    #: Why it failed, or what there is to say
+    detail: Optional[str]
+    #: Last lines of its log, where it failed
+    tail: List[str]
+
+
+@dataclass(frozen=True)
+class WorkProgress:
+    #: Time in ISO 8601, UTC
+    time: str
+    #: One line about what goes on now
+    text: str
+    #: A part of the work that began or ended; null: only the line is new
+    step: Optional[WorkStep]
 
 
 @dataclass(frozen=True)

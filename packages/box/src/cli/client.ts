@@ -65,7 +65,8 @@ export function createClient(connection: Connection): Client {
       return { status: statusOf(response), text, body: text === '' ? undefined : parse(text, url) };
     },
     async *events(command, input, { lastEventId, ...options } = {}) {
-      const response = await send(command, input, options, lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId });
+      const headers = { Accept: 'text/event-stream', ...(lastEventId !== undefined && { 'Last-Event-ID': lastEventId }) };
+      const response = await send(command, input, options, headers);
       await requireGood(response, url, options);
       try {
         yield* readEvents(response);

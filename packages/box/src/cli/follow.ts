@@ -1,8 +1,8 @@
-/** Output of an execution as it comes, through broken connections, without loss or repeat. */
+/** Output as it comes, through broken connections, without loss or repeat. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError, type ExecutionStatus, isFinal } from '@skillbox/protocol';
-import type { StreamEvent } from '../commands/command.ts';
+import type { Command, StreamEvent } from '../commands/command.ts';
 import { commandNamed } from './call.ts';
 import type { Client } from './client.ts';
 import type { Io } from './io.ts';
@@ -17,18 +17,27 @@ export interface OutputEvent {
 const silenceMs = 45_000;
 const mostAttempts = 6;
 
-export async function* followExecution(client: Client, id: string): AsyncGenerator<StreamEvent> {
-  const command = commandNamed('execution.events');
+export const followExecution = (client: Client, id: string): AsyncGenerator<StreamEvent> =>
+  followEvents(client, commandNamed('execution.events'), { id });
+
+/** `endless`: an end of the stream is a break too. */
+export async function* followEvents(
+  client: Client,
+  command: Command,
+  input: Record<string, unknown>,
+  { endless = false } = {},
+): AsyncGenerator<StreamEvent> {
   let lastEventId: string | undefined;
   let attempts = 0;
   for (;;) {
     try {
-      for await (const event of client.events(command, { id }, { silenceMs, ...(lastEventId !== undefined && { lastEventId }) })) {
+      for await (const event of client.events(command, input, { silenceMs, ...(lastEventId !== undefined && { lastEventId }) })) {
         attempts = 0;
         lastEventId = event.id;
         yield event;
       }
-      return;
+      if (!endless) return;
+      throw new BoxError('unreachable', `${client.url} ended the stream.`);
     } catch (error) {
       attempts += 1;
       if (!(error instanceof BoxError) || error.code !== 'unreachable' || lastEventId === undefined || attempts > mostAttempts) throw error;

@@ -25,7 +25,7 @@ const service = (id: string, more: Partial<ServiceStatus> = {}): ServiceStatus =
 const status = (more: Partial<RuntimeStatus> = {}): RuntimeStatus => ({
   ...{ client: 'acme', profiles: ['core', 'local-core'], clients: ['acme'], healthy: true, config_hash: 'abc' },
   ...{ repos: [], artifacts: [], env_files: [], skills: [], tasks: [], services: [service('web')], logs: [], checks: [], bridges: [] },
-  ...{ parity_ledger: [], connectors: [], attention: [] },
+  ...{ parity_ledger: [], connectors: [], focus: null, attention: [] },
   pulse: {
     ...{ running: true, pid: 9, updated_at: new Date().toISOString(), interval: 30, auto_restart: true, cycle_count: 4, heals: 1 },
     ...{ events_emitted: 2, config_hash: 'abc', service_states: { web: 'running' }, check_states: {}, given_up: [], next_attempts: {} },

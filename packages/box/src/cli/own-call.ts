@@ -6,6 +6,7 @@ import type { Config } from '../config.ts';
 import type { Runtime } from '../graph/runtime.ts';
 import { onInterrupt } from '../process/interrupts.ts';
 import type { CliContext, Flags, Outcome } from './leaf.ts';
+import { callWithProgress } from './progress-call.ts';
 import { viewOf } from './views.ts';
 
 export interface OwnCallOptions {
@@ -40,7 +41,11 @@ export async function withRuntime<T>({ io }: CliContext, config: Config, work: (
   const abort = new AbortController();
   const interrupts = onInterrupt(() => abort.abort(new BoxError('cancelled', 'Interrupted.')));
   try {
-    return await work({ config, server: false, signal: abort.signal, progress: (text) => io.progress.show(text) });
+    // One line: what goes on is in it, what has ended is in the report.
+    const progress: Runtime['progress'] = (text, step) => {
+      if (!step || step.state === 'running') io.progress.show(text);
+    };
+    return await work({ config, server: false, signal: abort.signal, progress });
   } finally {
     io.progress.clear();
     interrupts.stop();
@@ -48,6 +53,7 @@ export async function withRuntime<T>({ io }: CliContext, config: Config, work: (
 }
 
 export async function plainCall({ client, io }: CliContext, command: Command, input: Record<string, unknown>): Promise<Outcome> {
-  const { body, text } = await (await client()).call(command, input);
+  const box = await client();
+  const { body, text } = command.tellsProgress ? await callWithProgress(box, io, command, input) : await box.call(command, input);
   return { value: body ?? {}, ...(command.output.kind === 'json' && { raw: text }), text: viewOf(command.name, body, io, input) };
 }

@@ -1,6 +1,6 @@
 /** What a command is. CLI, `/v1`, OpenAPI and, later, MCP are faces of the list in registry.ts. */
 
-import type { Scope } from '@skillbox/protocol';
+import type { Scope, WorkProgress } from '@skillbox/protocol';
 import type { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
 import type { Box } from '../box.ts';
@@ -19,6 +19,8 @@ export interface CommandContext {
   readonly lastEventId: string | undefined;
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
+  /** Hears how work that takes long goes on; only for a caller that listens. */
+  readonly progress?: ((progress: WorkProgress) => void) | undefined;
 }
 
 /** How the answer travels. */
@@ -65,6 +67,14 @@ export interface CliFace {
   readonly polished?: boolean;
 }
 
+export interface FollowFace<I extends z.ZodObject = z.ZodObject> {
+  /** The name of its events. */
+  readonly event: string;
+  /** Their data. */
+  readonly schema: z.ZodType;
+  run(context: CommandContext, input: z.output<I>): Promise<AsyncIterable<StreamEvent>>;
+}
+
 export interface Command<I extends z.ZodObject = z.ZodObject> {
   readonly name: string;
   readonly summary: string;
@@ -83,6 +93,10 @@ export interface Command<I extends z.ZodObject = z.ZodObject> {
   /** Throws when the box would refuse this caller now whatever it asks for. Called before the body is read, and not for what may be a repeat. */
   admit?(box: Box, caller: Caller): void;
   run(context: CommandContext, input: z.output<I>): Promise<unknown>;
+  /** Takes long, and says how it goes on: over HTTP to who accepts text/event-stream, over MCP to who gave a progressToken. */
+  readonly tellsProgress?: boolean;
+  /** What comes after its answer, as events, for who accepts text/event-stream. What is wrong with the request is thrown before the first. */
+  readonly follow?: FollowFace<I>;
   /** The CLI does it by itself unless it is told to ask a box. */
   readonly own?: OwnWork;
 }

@@ -3,7 +3,7 @@
 import { exitCodes, type Scope } from '@skillbox/protocol';
 import type { z } from 'zod';
 import type { Runtime } from '../graph/runtime.ts';
-import { type CliFace, type Command, command, type HttpFace } from './command.ts';
+import { type CliFace, type Command, type CommandContext, command, type FollowFace, type HttpFace } from './command.ts';
 
 export interface GraphCommand<I extends z.ZodObject, O extends z.ZodType> {
   readonly name: string;
@@ -17,6 +17,8 @@ export interface GraphCommand<I extends z.ZodObject, O extends z.ZodType> {
   readonly http: HttpFace;
   readonly cli: CliFace;
   operate(runtime: Runtime, input: z.output<I>): Promise<z.output<O>>;
+  readonly tellsProgress?: boolean;
+  readonly follow?: FollowFace<I>;
   /** 1: an error, 2: drift, 3: a person must give something. Default: 0. */
   exit?(result: z.output<O>): number;
 }
@@ -37,10 +39,16 @@ export function graphCommand<I extends z.ZodObject, O extends z.ZodType>(definit
       ...(effect === 'change' && { audited: true }),
       input,
       output: { kind: 'json', schema: output },
-      run: ({ box, signal }, given) => operate({ config: box.config, signal, server: true, progress: () => undefined }, given),
+      run: async (context, given) => operate(await serverRuntime(context), given),
     }),
     own: { operate: operate as OwnWork['operate'], exit: exit as OwnWork['exit'] },
   };
+}
+
+/** The server at work for a caller. */
+export async function serverRuntime({ box, signal, progress }: CommandContext): Promise<Runtime> {
+  const tell = progress && (await import('../graph/masked-progress.ts')).maskedProgress(progress);
+  return { config: box.config, signal, server: true, progress: tell ?? (() => undefined) };
 }
 
 /** Of an input that names several with commas between them. */

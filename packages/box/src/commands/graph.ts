@@ -1,6 +1,7 @@
 /** The declared environment: what it is, make it so, start and stop it, and look at it. */
 
 import {
+  BoxError,
   bootstrapReport,
   boxModel,
   contextReport,
@@ -15,13 +16,14 @@ import {
   runtimeStatus,
   serviceChoice,
   serviceLog,
+  serviceLogLine,
   startMode,
   syncReport,
   taskChoice,
   upReport,
 } from '@skillbox/protocol';
 import { z } from 'zod';
-import { graphCommand, listed } from './graph-command.ts';
+import { graphCommand, listed, serverRuntime } from './graph-command.ts';
 import { queryFlag } from './query-flag.ts';
 
 const driftExit = 2;
@@ -92,6 +94,7 @@ export const graphCommands = [
     name: 'sync',
     summary: 'Bring repos, artifacts, env files, log folders and skills to what is declared',
     effect: 'change',
+    tellsProgress: true,
     input: z.object({ ...graphSelection, dry_run: dryRun }),
     output: syncReport,
     http: { method: 'POST', path: '/v1/runtime/sync' },
@@ -104,6 +107,7 @@ export const graphCommands = [
     name: 'bootstrap',
     summary: 'Sync, then run the tasks whose success check does not hold yet, in order',
     effect: 'change',
+    tellsProgress: true,
     input: z.object({ ...graphSelection, task: taskChoice, dry_run: dryRun }),
     output: bootstrapReport,
     http: { method: 'POST', path: '/v1/runtime/bootstrap' },
@@ -120,6 +124,7 @@ export const graphCommands = [
     name: 'restart',
     summary: 'Stop services with those that need them, then start all of these again',
     effect: 'change',
+    tellsProgress: true,
     input: z.object({
       ...graphSelection,
       service: serviceChoice,
@@ -138,6 +143,7 @@ export const graphCommands = [
   graphCommand({
     name: 'logs',
     summary: 'Show the last lines that services and tasks wrote',
+    description: 'Over HTTP, who accepts text/event-stream gets these lines and then each that is written, as events.',
     effect: 'read',
     input: z.object({
       ...graphSelection,
@@ -149,6 +155,20 @@ export const graphCommands = [
     cli: { words: 'logs', polished: true, examples: ['skillbox logs --service web --lines 80', 'skillbox logs --service web --follow'] },
     operate: async (runtime, input) =>
       (await import('../graph/logs.ts')).logs(runtime, selected(input), { services: listed(input.service), lines: input.lines }),
+    follow: {
+      event: 'line',
+      schema: serviceLogLine,
+      async run(context, input) {
+        const { followLogs, logPlaces, mostFollowed } = await import('../graph/follow-logs.ts');
+        const { logFiles } = await import('../graph/logs.ts');
+        const files = logFiles(await serverRuntime(context), selected(input), listed(input.service));
+        if (files.length > mostFollowed)
+          throw new BoxError('bad_request', `These are ${files.length} logs; at most ${mostFollowed} can be followed at once.`, {
+            hint: 'Name the services.',
+          });
+        return followLogs(logPlaces(files, input.lines, context.lastEventId), context.signal);
+      },
+    },
   }),
 
   graphCommand({
@@ -167,6 +187,7 @@ export const graphCommands = [
     name: 'focus',
     summary: 'Activate a client: sync, bootstrap, up, collect live state, write context, remember it',
     effect: 'change',
+    tellsProgress: true,
     input: z.object({
       client_id: graphClient.optional().describe('Client to activate. Default with --resume: the last one'),
       profile: graphSelection.profile,
@@ -194,6 +215,7 @@ export const graphCommands = [
     name: 'up',
     summary: 'Sync, run the tasks that services need, start them in order, and wait until they are healthy',
     effect: 'change',
+    tellsProgress: true,
     input: z.object({
       ...graphSelection,
       service: serviceChoice,
@@ -219,6 +241,7 @@ export const graphCommands = [
     description:
       'Without names everything that up started stops, pulse and the server of the box too; executions that run may finish within the drain time (SKILLBOX_DRAIN_TIMEOUT). With a client or profiles, what these add to the box stops. A server that is asked over HTTP or MCP goes on.',
     effect: 'change',
+    tellsProgress: true,
     input: z.object({ ...graphSelection, service: serviceChoice, dry_run: dryRun, wait_seconds: waitSeconds }),
     output: downReport,
     http: { method: 'POST', path: '/v1/runtime/down' },

@@ -11,6 +11,7 @@ import { runToEnd } from './programs/run-to-end.ts';
 import { graphFolder, type Runtime } from './runtime.ts';
 import { recordActivity } from './runtime-log.ts';
 import { itemStatus } from './services/item-status.ts';
+import { asStep } from './work-steps.ts';
 
 const timeoutMs = 600_000;
 
@@ -32,7 +33,14 @@ export function bridgeStates({ bridges }: Pick<Graph, 'bridges'>): BridgeStatus[
 /** Ids of those that ran. Throws LOCAL_RUNTIME_ENV_BRIDGE_FAILED or LOCAL_RUNTIME_ENV_OUTPUT_MISSING. */
 export async function refreshBridges(runtime: Runtime, graph: Graph): Promise<string[]> {
   const due = graph.bridges.filter((bridge) => bridgeState(bridge) !== 'fresh');
-  for (const bridge of due) await run(runtime, graph, bridge);
+  for (const bridge of due)
+    await asStep(
+      runtime,
+      { kind: 'bridge', name: `run ${bridge.id}` },
+      `Running bridge ${bridge.id}`,
+      () => run(runtime, graph, bridge),
+      () => ({ state: 'done' }),
+    );
   return due.map(({ id }) => id);
 }
 
@@ -40,7 +48,6 @@ async function run(runtime: Runtime, graph: Graph, bridge: Bridge): Promise<void
   const { stateRoot } = runtime.config;
   const { id, client } = bridge;
   runtime.signal.throwIfAborted();
-  runtime.progress(`Running bridge ${id}`);
   const log = logPath(stateRoot, graph, 'bridges', bridge);
   const record = join(graphFolder(stateRoot), 'bridges', `${id}.json`);
   const { exit, late, tail } = await runToEnd(runtime, graph, bridge, {

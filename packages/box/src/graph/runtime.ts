@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BoxError } from '@skillbox/protocol';
+import { BoxError, type WorkStep } from '@skillbox/protocol';
 import type { Config } from '../config.ts';
 import { readJsonFile, writePrivateFile } from '../private-file.ts';
 import { type AbstractLock, tryLock } from '../process/abstract-lock.ts';
@@ -14,8 +14,8 @@ export interface Runtime {
   readonly config: Config;
   /** Whether the server of the box does it: then it must not stop itself. */
   readonly server: boolean;
-  /** One line about what goes on now. */
-  progress(text: string): void;
+  /** One line about what goes on now; `step`: the part of the work that began or ended with it. */
+  progress(text: string, step?: WorkStep): void;
   /** Aborts when the caller goes away or interrupts. */
   readonly signal: AbortSignal;
 }

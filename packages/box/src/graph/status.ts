@@ -5,6 +5,7 @@ import { readProcessTable } from '../process/table.ts';
 import { attentionOf } from './attention.ts';
 import { bridgeStates } from './bridges.ts';
 import { checkStatuses } from './checks.ts';
+import { lastFocus } from './focus/record.ts';
 import type { Graph, Selection } from './graph.ts';
 import { coverageGaps } from './ledger.ts';
 import { loadGraph } from './load.ts';
@@ -49,6 +50,7 @@ export async function graphStatus(runtime: Runtime, graph: Graph): Promise<Runti
     parity_ledger: [...graph.parityLedger],
     connectors: [...graph.connectors],
     pulse: pulseStatus,
+    focus: lastFocus(stateRoot),
     attention,
   };
 }

@@ -81,6 +81,30 @@ export function tailOfFile(path: string, lines: number, from = 0): string[] {
   }
 }
 
+/** The byte where the last lines begin; a last one without an end counts. */
+export function startOfLastLines(path: string, lines: number): number {
+  if (!existsSync(path)) return 0;
+  const fd = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(fd);
+    const part = Buffer.alloc(chunkBytes);
+    let found = 0;
+    for (let at = size; at > Math.max(0, size - maxTailBytes); ) {
+      const length = Math.min(chunkBytes, at);
+      at -= length;
+      readSync(fd, part, 0, length, at);
+      for (let index = length - 1; index >= 0; index--) {
+        if (part[index] !== newline || at + index === size - 1) continue;
+        found += 1;
+        if (found === lines) return at + index + 1;
+      }
+    }
+    return Math.max(0, size - maxTailBytes);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 export const sizeOfFile = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 const newline = 0x0a;

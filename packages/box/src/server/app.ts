@@ -16,6 +16,8 @@ import { dashboardPaths, openDashboard } from './dashboard.ts';
 import { docsPage } from './docs-page.ts';
 import { mountE2b } from './e2b/routes.ts';
 import { orElsewhere } from './elsewhere.ts';
+import { errorAnswer } from './errors.ts';
+import { isGone } from './gone.ts';
 import { originOf } from './http-heads.ts';
 import { readInput } from './input.ts';
 import type { Mcp } from './mcp/mcp.ts';
@@ -23,6 +25,7 @@ import { mountMcp } from './mcp/routes.ts';
 import { openApiDocument } from './openapi.ts';
 import type { Pacer } from './pacer.ts';
 import { perform } from './perform.ts';
+import { progressEvents } from './progress-events.ts';
 import { eventStream } from './sse.ts';
 import { callerOf } from './turnstile.ts';
 
@@ -79,12 +82,30 @@ function mountCommand(app: App, box: Box, pacer: Pacer, command: Command): void 
       lastEventId: headerOf(incoming, 'last-event-id'),
       signal: headOnly ? AbortSignal.any([c.req.raw.signal, unread.signal]) : c.req.raw.signal,
     };
+    const events = acceptsEvents(incoming) && !headOnly ? await eventsOf(command, context, input) : undefined;
+    if (events) return eventResponse(eventStream(events, context.signal));
     const result = await perform(command, context, input);
     const response = toResponse(command, result, context.signal, headOnly);
     // A stream that nobody will read has not begun, and so does not end: this lets go of what it holds.
     if (headOnly) unread.abort();
     return response;
   };
+}
+
+/** The other face of a command's answer: what goes on until it is there, or after it. undefined for a command that has none. */
+async function eventsOf(command: Command, context: CommandContext, input: unknown): Promise<AsyncIterable<StreamEvent> | undefined> {
+  if (command.follow) return command.follow.run(context, input as never);
+  if (!command.tellsProgress) return undefined;
+  const { box, requestId, signal } = context;
+  return progressEvents(
+    (progress) => perform(command, { ...context, progress }, input),
+    (error) => {
+      // Nobody reads it.
+      if (isGone(error, signal)) return { error: 'cancelled' };
+      const { status, body } = errorAnswer(error, requestId, box.log);
+      return { status, ...body };
+    },
+  );
 }
 
 async function identify(
@@ -120,17 +141,25 @@ function toResponse(command: Command, result: unknown, signal: AbortSignal, head
     });
   }
   const stream = output.kind === 'events' ? eventStream(reply.body as AsyncIterable<StreamEvent>, signal) : (reply.body as Readable);
-  const type = output.kind === 'events' ? 'text/event-stream; charset=utf-8' : output.contentType;
-  const more: Record<string, string> =
+  const kind =
     output.kind === 'events'
-      ? { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
-      : { 'Content-Security-Policy': "sandbox; default-src 'none'" };
-  const options = { status: 200, headers: { 'Content-Type': type, ...more, ...headers } };
+      ? eventHeaders
+      : { 'Content-Type': output.contentType, 'Content-Security-Policy': "sandbox; default-src 'none'" };
+  const options = { status: 200, headers: { ...kind, ...headers } };
   if (!headOnly) return new Response(Readable.toWeb(stream) as ReadableStream, options);
   // Nobody will read it: an open file would stay open.
   stream.destroy();
   return new Response(null, options);
 }
+
+const eventHeaders = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' };
+
+const eventResponse = (stream: Readable): Response =>
+  new Response(Readable.toWeb(stream) as ReadableStream, { status: 200, headers: eventHeaders });
+
+/** Only who names it: browsers and programs that take anything get JSON. */
+const acceptsEvents = (request: IncomingMessage): boolean =>
+  /(^|,)\s*text\/event-stream\s*(;|,|$)/i.test(headerOf(request, 'accept') ?? '');
 
 /** What is not a command. Returns the paths. */
 function mountPages(app: App, box: Box): string[] {

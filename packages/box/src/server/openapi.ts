@@ -1,6 +1,6 @@
 /** /openapi.json, from the very schemas that validate. */
 
-import { errorBody, errorKinds } from '@skillbox/protocol';
+import { errorBody, errorKinds, workProgress } from '@skillbox/protocol';
 import { z } from 'zod';
 import type { Command } from '../commands/command.ts';
 import { commands } from '../commands/registry.ts';
@@ -54,7 +54,7 @@ function operation(command: Command, components: Json): Json {
           },
         ]
       : []),
-    ...(output.kind === 'events'
+    ...(output.kind === 'events' || command.follow
       ? [{ name: 'Last-Event-ID', in: 'header', schema: { type: 'string' }, description: 'Go on after this event' }]
       : []),
   ];
@@ -102,17 +102,30 @@ function bodyOf({ http, input }: Command, inPath: string[], components: Json): J
   return { requestBody: { required: true, content: { ...json, ...(http.raw && bytes) } } };
 }
 
-function successOf({ output }: Command, components: Json): Json {
+/** What who accepts text/event-stream gets instead of JSON. */
+function eventsOf({ tellsProgress, follow }: Command, components: Json): { readonly content: Json; readonly said: string } | undefined {
+  const schema = follow?.schema ?? (tellsProgress ? workProgress : undefined);
+  if (!schema) return undefined;
+  const said = follow
+    ? `for who accepts text/event-stream, events ${follow.event} with their id, to be sent as Last-Event-ID to go on after it`
+    : 'for who accepts text/event-stream, events progress, and last either result with this answer, or error with an Error and its status';
+  return { content: { 'text/event-stream': { schema: schemaOf(schema, 'output', components) } }, said };
+}
+
+function successOf(command: Command, components: Json): Json {
+  const { output } = command;
   if (output.kind === 'empty') return { 204: { description: 'Done' } };
   if (output.kind === 'text') return { 200: { description: 'The text', content: { 'text/plain': { schema: { type: 'string' } } } } };
   if (output.kind === 'bytes')
     return { 200: { description: 'The bytes', content: { [output.contentType]: { schema: { type: 'string', format: 'binary' } } } } };
   const schema = schemaOf(output.schema, 'output', components);
   if (output.kind === 'events') return { 200: { description: 'Server-sent events', content: { 'text/event-stream': { schema } } } };
-  const content = { 'application/json': { schema } };
+  const events = eventsOf(command, components);
+  const content = { 'application/json': { schema }, ...events?.content };
   const created = output.status === 201;
+  const answer = events ? `The answer; ${events.said}` : 'The answer';
   return {
-    ...(created ? { 201: { description: 'Made', content } } : { 200: { description: 'The answer', content } }),
+    ...(created ? { 201: { description: 'Made', content } } : { 200: { description: answer, content } }),
     ...(created && { 200: { description: 'It was there already', content } }),
     ...(output.accepted && { 202: { description: 'Accepted; Location says where to look', content } }),
   };

@@ -80,7 +80,8 @@ async function activate(runtime: Runtime, first: Graph, wanted: Wanted, last: Fo
   await step('persist', async () => {
     const { client, profiles, services, mode } = wanted;
     const kept = { client, profiles, services, mode, focused_at, ok: succeeded(steps), config_hash: graph.configHash };
-    writeFocus(stateRoot, { version: 1, ...kept, live: found });
+    const persisted: Step = { step: 'persist', result: 'done', duration_ms: 0, detail: null };
+    writeFocus(stateRoot, { version: 1, ...kept, steps: [...steps, persisted], context: files, live: found });
     return { result: 'done' };
   });
   recordActivity(stateRoot, 'focus', `client:${wanted.client}`, {

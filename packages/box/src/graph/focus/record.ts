@@ -1,7 +1,7 @@
 /** .focus.json in the state root: what was last focused and how it was found, written whole or not at all. */
 
 import { join } from 'node:path';
-import type { Activity, Attention, FocusReport, RepoState, ServiceStatus, StartMode } from '@skillbox/protocol';
+import type { Activity, Attention, FocusReport, LastFocus, RepoState, ServiceStatus, StartMode } from '@skillbox/protocol';
 import { readJsonFile, writePrivateFile } from '../../private-file.ts';
 import type { Graph } from '../graph.ts';
 
@@ -26,6 +26,10 @@ export interface FocusRecord {
   readonly focused_at: string;
   readonly ok: boolean;
   readonly config_hash: string;
+  /** Missing in records of older boxes. */
+  readonly steps?: FocusReport['steps'];
+  /** Files that agents read; missing in records of older boxes. */
+  readonly context?: readonly string[];
   readonly live: Live;
 }
 
@@ -34,6 +38,18 @@ export const focusFile = (stateRoot: string): string => join(stateRoot, '.focus.
 export function readFocus(stateRoot: string): FocusRecord | undefined {
   const record = readJsonFile<FocusRecord>(focusFile(stateRoot));
   return record?.version === 1 ? record : undefined;
+}
+
+/** As status tells it; attention and services it looks at anew. */
+export function lastFocus(stateRoot: string): LastFocus | null {
+  const record = readFocus(stateRoot);
+  if (!record) return null;
+  const { ok, client, profiles, services, mode, focused_at, steps = [], context = [], live } = record;
+  const { repos, errors, activity, sessions } = live;
+  return {
+    ...{ ok, client, profiles: [...profiles], services: [...services], mode, focused_at, steps: [...steps] },
+    ...{ repos: [...repos], errors: [...errors], activity: [...activity], sessions: [...sessions], context: [...context] },
+  };
 }
 
 export const writeFocus = (stateRoot: string, record: FocusRecord): void =>

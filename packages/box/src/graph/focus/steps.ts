@@ -2,6 +2,7 @@
 
 import { BoxError, type FocusReport } from '@skillbox/protocol';
 import type { Runtime } from '../runtime.ts';
+import { tellBegin, tellEnd } from '../work-steps.ts';
 
 export type Step = FocusReport['steps'][number];
 
@@ -21,10 +22,12 @@ export function stepper(runtime: Runtime): { readonly steps: Step[]; step(name: 
     async step(name, work) {
       runtime.signal.throwIfAborted();
       const since = performance.now();
-      runtime.progress(`${names.indexOf(name) + 1}/${names.length} ${name}`);
+      tellBegin(runtime, { kind: 'phase', name }, `${names.indexOf(name) + 1}/${names.length} ${name}`);
       const { result, detail = null } = await settled(runtime, work);
       const duration_ms = Math.round(performance.now() - since);
-      steps.push({ step: name, result, duration_ms, detail: detail === null ? null : cut(detail) });
+      const step = { step: name, result, duration_ms, detail: detail === null ? null : cut(detail) };
+      steps.push(step);
+      tellEnd(runtime, { kind: 'phase', name }, { state: result, duration_ms, detail: step.detail });
     },
   };
 }

@@ -4,6 +4,7 @@ import type { ServiceOutcome, StartMode, TaskOutcome } from '@skillbox/protocol'
 import type { Graph, Selection, Service } from '../graph.ts';
 import { inOrder, reversed, walk, withNeeded } from '../order.ts';
 import type { Runtime } from '../runtime.ts';
+import { asStep, endOfService, tellBegin, tellEnd } from '../work-steps.ts';
 import { startService, stopService } from './control.ts';
 import { faultOf, isFailure, outcome } from './outcome.ts';
 
@@ -27,15 +28,23 @@ export async function startAll(
 ): Promise<ServiceOutcome[]> {
   const starting = new Set<string>();
   let done = 0;
-  const show = (): void => runtime.progress(`Starting ${[...starting].join(', ')} (${done} of ${services.length} done)`);
-  const quiet: Runtime = { ...runtime, progress: show };
+  const line = (): string => `Starting ${[...starting].join(', ')} (${done} of ${services.length} done)`;
+  // One line for all of them.
+  const quiet: Runtime = { ...runtime, progress: () => runtime.progress(line()) };
   const results = await walk(services, atOnce, async (service, needed: readonly ServiceOutcome[]) => {
+    const step = { kind: 'service', name: `start ${service.id}` } as const;
     const hindered = hindrance(service, needed, options.tasks);
-    if (hindered) return hindered;
+    if (hindered) {
+      tellEnd(runtime, step, endOfService(hindered));
+      return hindered;
+    }
     starting.add(service.id);
+    tellBegin(runtime, step, line());
     const { selection, waitMs } = options;
     try {
-      return await startService(quiet, graph, service, { mode: options.modeOf(service), selection, restarts: 0, waitMs });
+      const started = await startService(quiet, graph, service, { mode: options.modeOf(service), selection, restarts: 0, waitMs });
+      tellEnd(runtime, step, endOfService(started));
+      return started;
     } finally {
       starting.delete(service.id);
       done++;
@@ -75,7 +84,14 @@ async function takeBack(
   );
   const needless = services.filter(({ id, own }) => results.get(id)?.result === 'started' && own === undefined && !kept.has(id));
   const stopped = await walk(reversed(needless), atOnce, async ({ id, own, stopMs }) => {
-    const taken = await stopService(runtime, { id, own, stopMs }, { wanted: false });
+    const step = { kind: 'service', name: `stop ${id}` } as const;
+    const taken = await asStep(
+      runtime,
+      step,
+      `Stopping ${id}`,
+      () => stopService(runtime, { id, own, stopMs }, { wanted: false }),
+      endOfService,
+    );
     return { ...taken, detail: taken.detail ?? 'it was started for what failed' };
   });
   return [...stopped.values()];

@@ -20,6 +20,7 @@ import { startPulse } from '../pulse/control.ts';
 import { exclusively, type Runtime } from '../runtime.ts';
 import { syncGraph } from '../sync/sync.ts';
 import { runTasks } from '../tasks/bootstrap.ts';
+import { asStep, endOfService } from '../work-steps.ts';
 import { apiUrl } from './api.ts';
 import { startService } from './control.ts';
 import { isFailure, outcome } from './outcome.ts';
@@ -93,7 +94,8 @@ function choose(graph: Graph, { services, mode }: Pick<UpOptions, 'services' | '
 async function raiseApi(runtime: Runtime, selection: Selection, graph: Graph, mode: StartMode): Promise<ServiceOutcome[]> {
   const api = graph.services.find(({ own }) => own === 'api');
   if (!api) return [];
-  const result = await startService(runtime, graph, api, { mode, selection, restarts: 0, waitMs: undefined });
+  const start = () => startService(runtime, graph, api, { mode, selection, restarts: 0, waitMs: undefined });
+  const result = await asStep(runtime, { kind: 'service', name: `start ${api.id}` }, 'Starting the server', start, endOfService);
   const { error } = result;
   if (error && isFailure(result))
     throw new BoxError(isErrorCode(error.error) ? error.error : 'start_failed', error.message, { hint: error.hint });

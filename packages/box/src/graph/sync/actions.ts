@@ -2,6 +2,7 @@
 
 import { type ActionRecord, BoxError } from '@skillbox/protocol';
 import type { Runtime } from '../runtime.ts';
+import { tellActions } from '../work-steps.ts';
 
 /** What every part of a sync gets. */
 export interface SyncWork {
@@ -34,11 +35,17 @@ export async function attempt(
   { action, id, path, section }: { section: ActionRecord['section']; id: string; action: string; path: string },
   work: () => Promise<ActionRecord | ActionRecord[]>,
 ): Promise<ActionRecord[]> {
-  try {
-    return [await work()].flat();
-  } catch (error) {
-    runtime.signal.throwIfAborted();
-    return [recordOf(section, id, action, 'failed', { path, error: asBoxError(error, 'sync_failed') })];
+  const records = await settled();
+  tellActions(runtime, records);
+  return records;
+
+  async function settled(): Promise<ActionRecord[]> {
+    try {
+      return [await work()].flat();
+    } catch (error) {
+      runtime.signal.throwIfAborted();
+      return [recordOf(section, id, action, 'failed', { path, error: asBoxError(error, 'sync_failed') })];
+    }
   }
 }
 

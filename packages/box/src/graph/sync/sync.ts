@@ -6,6 +6,7 @@ import type { Graph, Selection } from '../graph.ts';
 import { loadGraph } from '../load.ts';
 import { exclusively, type Runtime } from '../runtime.ts';
 import { recordActivity } from '../runtime-log.ts';
+import { tellBegin, tellEnd } from '../work-steps.ts';
 import { attempt, recordOf, type SyncWork } from './actions.ts';
 import { syncArtifacts } from './artifacts.ts';
 import { openDigests } from './digests.ts';
@@ -32,6 +33,8 @@ export async function syncGraph(runtime: Runtime, graph: Graph, { dryRun }: { dr
     if (!dryRun) for (const record of records) tell(runtime, record);
   };
   const { artifacts, envFiles, logs, repos, skills } = graph;
+  const step = { kind: 'phase', name: 'sync' } as const;
+  tellBegin(runtime, step, 'Looking at what is declared');
   if (repos.length > 0) runtime.progress(`Looking at ${repos.length} repositories`);
   // Env files and logs may lie in a repository, and cloning needs its place to be empty.
   add(await syncRepos(work, repos));
@@ -48,8 +51,12 @@ export async function syncGraph(runtime: Runtime, graph: Graph, { dryRun }: { dr
   );
   const changed = actions.some(({ result }) => result === 'done');
   const ok = actions.every(({ result }) => result !== 'failed');
-  runtime.progress(summary(actions, dryRun));
-  return { dry_run: dryRun, changed, ok, actions, duration_ms: Math.round(performance.now() - started) };
+  const duration_ms = Math.round(performance.now() - started);
+  const state = !ok ? 'failed' : changed ? 'done' : dryRun ? 'planned' : 'unchanged';
+  const said = summary(actions, dryRun);
+  tellEnd(runtime, step, { state, duration_ms, detail: said });
+  runtime.progress(said);
+  return { dry_run: dryRun, changed, ok, actions, duration_ms };
 }
 
 async function contextRecords({ dryRun, runtime }: SyncWork, graph: Graph): Promise<ActionRecord[]> {

@@ -11,6 +11,7 @@ import { exclusively, type Runtime } from '../runtime.ts';
 import { recordActivity } from '../runtime-log.ts';
 import { faultOf, faultOfError } from '../services/outcome.ts';
 import { syncGraph } from '../sync/sync.ts';
+import { endOfTask, tellBegin, tellEnd } from '../work-steps.ts';
 import { isReady, taskDefinition, taskRecordFile } from './states.ts';
 
 export interface BootstrapOptions {
@@ -42,8 +43,12 @@ export async function runTasks(runtime: Runtime, graph: Graph, { tasks, dryRun }
 async function runTask(runtime: Runtime, graph: Graph, task: Task, needed: readonly TaskOutcome[], dryRun: boolean): Promise<TaskOutcome> {
   const since = performance.now();
   const { stateRoot } = runtime.config;
+  const step = { kind: 'task', name: `run ${task.id}` } as const;
   const outcome = (result: TaskOutcome['result'], error: Fault | null = null, tail: string[] = []): TaskOutcome => {
-    return { id: task.id, result, duration_ms: Math.round(performance.now() - since), detail: error?.message ?? null, error, tail };
+    const duration_ms = Math.round(performance.now() - since);
+    const ended: TaskOutcome = { id: task.id, result, duration_ms, detail: error?.message ?? null, error, tail };
+    tellEnd(runtime, step, endOfTask(ended));
+    return ended;
   };
   if (await isReady(stateRoot, task)) return outcome('ready');
   if (dryRun) return outcome('dry-run');
@@ -51,7 +56,7 @@ async function runTask(runtime: Runtime, graph: Graph, task: Task, needed: reado
   if (failed.length > 0)
     return outcome('blocked', faultOf('task_failed', `Task ${task.id} did not run: ${failed.join(', ')}, which it needs, failed.`));
   runtime.signal.throwIfAborted();
-  runtime.progress(`Running task ${task.id}`);
+  tellBegin(runtime, step, `Running task ${task.id}`);
   const [fault, tail] = await attempt(runtime, graph, task);
   const { error, message } = fault ?? {};
   recordActivity(stateRoot, fault ? 'task.failed' : 'task.done', `task:${task.id}`, {

@@ -20,10 +20,23 @@ export interface Ask {
   readonly progress: ((message: string) => void) | undefined;
 }
 
-export const commandContext = ({ box, caller, requestId, receivedAt, origin, signal }: Ask): CommandContext => ({
+export const commandContext = ({ box, caller, requestId, receivedAt, origin, signal, progress }: Ask): CommandContext => ({
   ...{ box, caller, requestId, receivedAt, origin, signal },
   idempotencyKey: undefined,
   lastEventId: undefined,
+  progress: progress && inLines(progress),
 });
+
+const progressEveryMs = 100;
+
+/** Every part that begins or ends; of lines that only count on, one now and then. */
+function inLines(tell: (message: string) => void): CommandContext['progress'] {
+  let told = 0;
+  return ({ text, step }) => {
+    if (!step && performance.now() - told < progressEveryMs) return;
+    told = performance.now();
+    tell(text);
+  };
+}
 
 export const may = ({ scopes }: Caller, scope: Caller['scopes'][number]): boolean => scopes.includes(scope) || scopes.includes('admin');
