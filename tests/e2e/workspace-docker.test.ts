@@ -141,7 +141,7 @@ describe.skipIf(!dockerIsInstalled())('the workspace by docker', () => {
       ...{ id: 'web', client: undefined, log: log('web') },
     });
     await expect.poll(() => probeSandboxed(runtime, service, 8123, '/note'), { timeout: 10_000 }).toBe(200);
-    expect(await runBeside(runtime, service, 'cat /workspace/logs/services/task.log | head -1', 10_000)).toMatchObject({
+    expect(await runBeside(runtime, service, 'cat /workspace/logs/services/task.log | head -1', { timeoutMs: 10_000 })).toMatchObject({
       ...{ exit: 0, output: '/workspace/repos/app\n' },
     });
     await signalSandboxed(runtime, service, 'SIGTERM');

@@ -26,7 +26,7 @@ export const service = (id: string, more: Partial<ServiceStatus> = {}): ServiceS
 export const status = (more: Partial<RuntimeStatus> = {}): RuntimeStatus => ({
   ...{ client: null, profiles: ['core'], clients: ['acme'], healthy: true, config_hash: 'abc' },
   ...{ repos: [], artifacts: [], env_files: [], skills: [], tasks: [], services: [], logs: [], checks: [], bridges: [] },
-  ...{ parity_ledger: [], connectors: [], attention: [] },
+  ...{ parity_ledger: [], connectors: [], attention: [], focus: null },
   pulse: {
     ...{ running: false, pid: null, updated_at: null, interval: 30, auto_restart: true, cycle_count: 0, heals: 0, events_emitted: 0 },
     ...{ config_hash: null, service_states: {}, check_states: {}, given_up: [], next_attempts: {} },
