@@ -71,8 +71,11 @@ describe('watching processes', () => {
     (shell.stdio[3] as Writable).end('go\n');
     await soon(() => expect(gone.map((one) => one.pid)).toEqual([pid]));
     expect(await endingOf(orphan, 0)).toEqual({ code: 7, signal: null });
-    const killed = sleeper();
-    watches.watch([killed]);
+    const [killed, later] = [sleeper(), sleeper()];
+    watches.watch([killed, later]);
+    // They are taken up in order: who has heard of the end of the second watches the first.
+    process.kill(later.pid, 'SIGKILL');
+    await soon(() => expect(gone.map((one) => one.pid)).toContain(later.pid));
     process.kill(killed.pid, 'SIGTERM');
     // No longer asked for, but its end is heard all the same.
     watches.watch([]);
