@@ -1,12 +1,14 @@
 /** Programs of the graph in sandboxes: started, watched and ended over the API of the box, by processes that come and go. */
 
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '@skillbox/protocol';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../packages/box/src/config.ts';
-import type { Program } from '../../packages/box/src/graph/graph.ts';
+import { checkStatuses } from '../../packages/box/src/graph/checks.ts';
+import type { Place, Program } from '../../packages/box/src/graph/graph.ts';
 import type { Runtime } from '../../packages/box/src/graph/runtime.ts';
 import {
   endOfSandboxed,
@@ -17,6 +19,8 @@ import {
   signalSandboxed,
   startSandboxed,
 } from '../../packages/box/src/graph/sandboxed.ts';
+import { isReady } from '../../packages/box/src/graph/tasks/states.ts';
+import { check, freePort, graph, task } from '../support/graph.ts';
 import { newStateRoot, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
 const stateRoot = newStateRoot();
@@ -61,6 +65,41 @@ afterAll(async () => {
   for (const { id } of body.items) await server.json(`/v1/sandboxes/${id}`, { method: 'DELETE' });
   await server.stop();
   rmSync(stateRoot, { recursive: true, force: true });
+});
+
+const repos: Place = { path: '/workspace/repos', hostPath: join(stateRoot, 'workspace/repos'), inside: true };
+const asked = async (command: string, withinMs?: number) =>
+  (await checkStatuses(runtime, graph({ checks: [check('one', { type: 'command', command, cwd: repos })] }), withinMs))[0];
+
+describe('what is asked in the workspace', () => {
+  it('is asked only while it runs: a look makes no sandbox', async () => {
+    expect(await asked('true')).toMatchObject({ state: 'fail', detail: expect.stringContaining('skillbox shell -- true') });
+    const listening = task(stateRoot, { id: 't', command: 'true', template: 'workspace', success: { type: 'port_listening', port: 1 } });
+    expect(await isReady(runtime, listening)).toBe(false);
+    expect((await server.json<{ items: Sandbox[] }>('/v1/sandboxes')).body.items).toEqual([]);
+  });
+
+  it('is asked there, not on the host: commands of checks, and ports that tasks open', async () => {
+    const onHost = createServer();
+    await new Promise<void>((resolve) => onHost.listen(0, '127.0.0.1', resolve));
+    const taken = (onHost.address() as AddressInfo).port;
+    const own = await freePort();
+    const at = await start('asked', inWorkspace(`exec python3 -m http.server ${own} --bind 127.0.0.1`));
+    try {
+      expect(await asked(`test "$PWD" = /workspace/repos && test "$HOME" = /home/sandbox && test ! -e ${stateRoot}`)).toMatchObject({
+        ...{ state: 'ok', detail: 'it ended with 0' },
+      });
+      expect(await asked('echo so what; exit 3')).toMatchObject({ state: 'fail', detail: 'it ended with 3: so what' });
+      expect(await asked('sleep 20', 300)).toMatchObject({ state: 'fail', detail: 'it took longer than 300 ms' });
+      const ready = (port: number, template?: string) =>
+        isReady(runtime, task(stateRoot, { id: 't', command: 'true', template, success: { type: 'port_listening', port } }));
+      await expect.poll(() => ready(own, 'workspace'), { timeout: 10_000 }).toBe(true);
+      expect([await ready(taken, 'workspace'), await ready(own), await ready(taken)]).toEqual([false, false, true]);
+    } finally {
+      await signalSandboxed(runtime, at, 'SIGKILL');
+      onHost.close();
+    }
+  });
 });
 
 describe('a program in the workspace', () => {

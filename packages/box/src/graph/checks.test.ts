@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -52,6 +52,11 @@ describe('a check', () => {
       detail: 'it took longer than 200 ms',
     });
     const inside = { path: '/workspace', hostPath: ground.folder, inside: true };
-    expect(await ask({ type: 'command', command: 'true', cwd: inside })).toMatchObject({ state: 'fail' });
+    // Nothing is started for a look: what is needed is said.
+    expect(await ask({ type: 'command', command: 'touch no', cwd: inside })).toMatchObject({
+      state: 'fail',
+      detail: expect.stringContaining('skillbox shell -- true'),
+    });
+    expect(readdirSync(ground.folder)).not.toContain('no');
   });
 });

@@ -28,7 +28,7 @@ export async function graphStatus(runtime: Runtime, graph: Graph): Promise<Runti
   const { stateRoot } = runtime.config;
   const [files, tasks, services, checks, pulseStatus] = await Promise.all([
     fileStates(runtime, graph),
-    taskStates(stateRoot, graph),
+    taskStates(runtime, graph),
     serviceStates(runtime, graph),
     checkStatuses(runtime, graph, lookMs),
     pulse(runtime),

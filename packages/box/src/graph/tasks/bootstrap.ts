@@ -50,7 +50,7 @@ async function runTask(runtime: Runtime, graph: Graph, task: Task, needed: reado
     tellEnd(runtime, step, endOfTask(ended));
     return ended;
   };
-  if (await isReady(stateRoot, task)) return outcome('ready');
+  if (await isReady(runtime, task)) return outcome('ready');
   if (dryRun) return outcome('dry-run');
   const failed = needed.filter(({ result }) => result === 'failed' || result === 'blocked').map(({ id }) => id);
   if (failed.length > 0)
@@ -79,7 +79,7 @@ async function attempt(runtime: Runtime, graph: Graph, task: Task): Promise<[Fau
     if (late) return [faultOf('task_failed', `Task ${id} took longer than ${formatDuration(timeoutMs)} and was ended.`), tail];
     if (exit !== 0)
       return [faultOf('task_failed', `Task ${id} ${exit === null ? 'was ended by a signal' : `ended with exit code ${exit}`}.`), tail];
-    if (await isReady(stateRoot, task)) return [undefined, []];
+    if (await isReady(runtime, task)) return [undefined, []];
     return [faultOf('task_failed', `Task ${id} ended well, but its success check does not hold: ${unmet(task)}.`), tail];
   } catch (error) {
     if (!(error instanceof BoxError) || runtime.signal.aborted) throw error;

@@ -7,7 +7,9 @@ import type { Graph, Task } from '../graph.ts';
 import { existsAt } from '../place.ts';
 import { portAnswers } from '../programs/ports.ts';
 import { readRunRecord } from '../programs/run-to-end.ts';
-import { graphFolder } from '../runtime.ts';
+import { graphFolder, type Runtime } from '../runtime.ts';
+import { probeSandboxed, standingSandbox } from '../sandboxed.ts';
+import { isAway } from '../sandboxed-inside.ts';
 import { itemStatus } from '../services/item-status.ts';
 
 const lookMs = 500;
@@ -19,14 +21,27 @@ export function taskDefinition({ command, cwd, env, template }: Task): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-export async function isReady(stateRoot: string, task: Task): Promise<boolean> {
+export async function isReady(runtime: Runtime, task: Task): Promise<boolean> {
   const { success, outputs } = task;
   if (success?.type === 'path_exists') return existsAt(success.place);
   if (success?.type === 'all_outputs_exist') return outputs.every(existsAt);
+  if (success?.type === 'port_listening' && task.template !== undefined)
+    return listensInside(runtime, task.template, task.client, success.port);
   if (success?.type === 'port_listening')
     return (await portAnswers(success.port, '127.0.0.1', lookMs)) || portAnswers(success.port, '::1', lookMs);
-  const record = readRunRecord(taskRecordFile(stateRoot, task.id));
+  const record = readRunRecord(taskRecordFile(runtime.config.stateRoot, task.id));
   return record?.exit === 0 && record.definition === taskDefinition(task);
+}
+
+/** Where the task runs, not on the host: another may have that port there. What does not run listens on nothing. */
+async function listensInside(runtime: Runtime, template: string, client: string | undefined, port: number): Promise<boolean> {
+  try {
+    const sandbox = await standingSandbox(runtime, template, client);
+    return sandbox !== undefined && (await probeSandboxed(runtime, { sandbox }, port, undefined)) !== undefined;
+  } catch (error) {
+    if (isAway(error)) return false;
+    throw error;
+  }
 }
 
 /** How its last run ended, when that was not well and it is not ready. */
@@ -36,8 +51,8 @@ export function lastFailure(stateRoot: string, task: Task): string | undefined {
   return record.exit === null ? 'its last run was ended' : `its last run ended with exit code ${record.exit}`;
 }
 
-export async function taskStates(stateRoot: string, { tasks }: Pick<Graph, 'tasks'>): Promise<TaskStatus[]> {
-  const ready = new Map<string, boolean>(await Promise.all(tasks.map(async (task) => [task.id, await isReady(stateRoot, task)] as const)));
+export async function taskStates(runtime: Runtime, { tasks }: Pick<Graph, 'tasks'>): Promise<TaskStatus[]> {
+  const ready = new Map<string, boolean>(await Promise.all(tasks.map(async (task) => [task.id, await isReady(runtime, task)] as const)));
   return tasks.map((task) => {
     const blockedBy = task.dependsOn.filter((id) => ready.get(id) === false);
     const state = ready.get(task.id) ? 'ready' : blockedBy.length > 0 ? 'blocked' : 'pending';
