@@ -1,8 +1,8 @@
 /** Log files that programs write themselves: opened to append, bounded, and read from their end. */
 
+import { spawnSync } from 'node:child_process';
 import {
   closeSync,
-  copyFileSync,
   existsSync,
   fstatSync,
   ftruncateSync,
@@ -25,6 +25,8 @@ export interface RotateOptions {
 export const logBounds: RotateOptions = { maxBytes: 10 * 1024 * 1024, keep: 3 };
 
 const chunkBytes = 64 * 1024;
+/** File systems take out whole blocks; none of theirs is larger. */
+const blockBytes = 64 * 1024;
 /** A line longer than this is shown from its end. */
 const maxTailBytes = 4 * 1024 * 1024;
 
@@ -35,7 +37,8 @@ export function openLogFile(path: string): number {
 }
 
 /**
- * Moves what a log has into older files when it has grown too large, and empties it in place, since its writer keeps its descriptor.
+ * Moves what a log has into older files when it has grown too large, and shortens it in place, since its writer keeps its descriptor.
+ * Where the file system can take a piece out of a file, not a byte is lost that is written meanwhile; the last few kilobytes then stay.
  * For who holds the lock of the graph: two at once would both copy. `true` when it was done.
  */
 export function rotateLog(path: string, { maxBytes, keep }: RotateOptions = logBounds): boolean {
@@ -43,15 +46,24 @@ export function rotateLog(path: string, { maxBytes, keep }: RotateOptions = logB
   if (size <= maxBytes) return false;
   rmSync(`${path}.${keep}`, { force: true });
   for (let at = keep - 1; at >= 1; at--) if (existsSync(`${path}.${at}`)) renameSync(`${path}.${at}`, `${path}.${at + 1}`);
-  copyFileSync(path, `${path}.1`);
   const fd = openSync(path, 'r+');
   try {
-    appendRest(fd, `${path}.1`);
+    const whole = Math.floor(size / blockBytes) * blockBytes;
+    copyTo(`${path}.1`, fd, whole);
+    if (whole > 0 && collapse(path, whole)) return true;
+    // Elsewhere what is written between the last look and the cut is lost: as little time as can be.
+    copyTo(`${path}.1`, fd, Number.POSITIVE_INFINITY);
     ftruncateSync(fd, 0);
   } finally {
     closeSync(fd);
   }
   return true;
+}
+
+/** Takes the first bytes out of the file, in one step for everybody who has it open. `false` where the file system cannot. */
+function collapse(path: string, bytes: number): boolean {
+  const { status } = spawnSync('fallocate', ['--collapse-range', '--offset', '0', '--length', String(bytes), path], { stdio: 'ignore' });
+  return status === 0;
 }
 
 /** Last lines, without reading the whole file; `from`: nothing before that byte. */
@@ -109,13 +121,13 @@ export const sizeOfFile = (path: string): number => statSync(path, { throwIfNoEn
 
 const newline = 0x0a;
 
-/** What was written while the copy was made. */
-function appendRest(fd: number, copy: string): void {
+/** What the copy lacks of the first `upTo` bytes. */
+function copyTo(copy: string, fd: number, upTo: number): void {
   const out = openSync(copy, 'a', 0o600);
   try {
     const part = Buffer.alloc(chunkBytes);
-    for (let at = fstatSync(out).size; ; ) {
-      const read = readSync(fd, part, 0, part.length, at);
+    for (let at = fstatSync(out).size; at < upTo; ) {
+      const read = readSync(fd, part, 0, Math.min(part.length, upTo - at), at);
       if (read === 0) return;
       writeSync(out, part, 0, read);
       at += read;

@@ -31,7 +31,8 @@ export async function keepLogs(
   rotateLog(pulseLogFile(stateRoot), pulseLogBounds);
   const logs = [...new Set([serverLogFile(stateRoot), ...records.map(({ log }) => log)])];
   const large = logs.filter((path) => sizeOfFile(path) > logBounds.maxBytes);
-  const expires = performance.now() - expiredAt > expireMs ? graphs.flatMap((graph) => graph.logs.filter(isKeptFor)) : [];
+  const due = performance.now() - expiredAt > expireMs;
+  const expires = due ? graphs.flatMap((graph) => graph.logs.filter(isKeptFor)) : [];
   if (large.length + expires.length === 0) return;
   try {
     await exclusively(
@@ -45,7 +46,8 @@ export async function keepLogs(
       },
       lockMs,
     );
-    expiredAt = performance.now();
+    // Not by a log that was only cut: one that grows fast would put it off for ever.
+    if (due) expiredAt = performance.now();
   } catch (error) {
     if (!(error instanceof BoxError && error.code === 'graph_busy')) throw error;
     say('logs are cut at the next look: somebody changes the graph');
