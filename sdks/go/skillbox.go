@@ -1333,6 +1333,8 @@ type RepoStatus struct {
 	State  string  `json:"state"`
 	Branch *string `json:"branch"`
 	Commit *string `json:"commit"`
+	// Why its state is unknown
+	Detail *string `json:"detail"`
 }
 
 // RouteExplanationRoute is a record of the box.

@@ -148,3 +148,22 @@ it('gives up on a tree that makes git wait, and still answers for the others', a
   expect(states[1]).toMatchObject({ branch: 'main', dirty: 0 });
   expect(existsSync(other.place.hostPath)).toBe(true);
 });
+
+it('looks at a box full of trees that make git wait, within seconds, and says which timed out', async () => {
+  const other = repo('other', insidePlace(ground.stateRoot, 'repos/other'), app.source);
+  const hostile = Array.from({ length: 14 }, (_, n) => repo(`slow-${n}`, insidePlace(ground.stateRoot, `repos/slow-${n}`), app.source));
+  await syncRepos({ runtime: ground.runtime, dryRun: false }, [other]);
+  for (const { place } of hostile) {
+    execFileSync('cp', ['-a', other.place.hostPath, place.hostPath]);
+    rmSync(join(place.hostPath, '.git', 'config'));
+    execFileSync('mkfifo', [join(place.hostPath, '.git', 'config')]);
+  }
+  const since = performance.now();
+  const { repos } = await fileStates(ground.runtime, graph({ repos: [...hostile.slice(0, 7), other, ...hostile.slice(7)] }));
+  // One after the other they would have held it up for minutes.
+  expect(performance.now() - since).toBeLessThan(15_000);
+  for (const { id, state, detail } of repos)
+    expect({ id, state, detail }).toEqual(
+      id === 'other' ? { id, state: 'ok', detail: null } : { id, state: 'unknown', detail: 'timed out' },
+    );
+});

@@ -39,8 +39,8 @@ const hostile = '<img src=x onerror=alert(1)>';
 /** Every section and state once, with names and notes that try to be more than text. */
 export const motley = status({
   repos: [
-    { ...item, ...place('/workspace/repos/app'), id: 'app', source: 'git', state: 'dirty', branch: 'main', commit: 'abc' },
-    { ...item, ...place('/monoserver/old'), id: 'old', source: 'manual', state: 'missing', branch: null, commit: null },
+    { ...item, ...place('/workspace/repos/app'), id: 'app', source: 'git', state: 'dirty', branch: 'main', commit: 'abc', detail: null },
+    { ...item, ...place('/monoserver/old'), id: 'old', source: 'manual', state: 'missing', branch: null, commit: null, detail: null },
   ],
   artifacts: [{ ...item, ...place('/home/sandbox/.local/bin/tool'), id: 'tool', state: 'stale' }],
   env_files: [{ ...item, ...place('/workspace/repos/app/.env'), id: 'app-env', repo: 'app', state: 'source-missing', notes: hostile }],

@@ -70,6 +70,7 @@ export const repoStatus = z
     state: z.enum(['ok', 'missing', 'dirty', 'behind', 'unknown']).describe('dirty: local changes; behind: the last sync fetched more'),
     branch: z.string().nullable(),
     commit: z.string().nullable(),
+    detail: z.string().nullable().describe('Why its state is unknown'),
   })
   .meta({ id: 'RepoStatus' });
 export const artifactStatus = z

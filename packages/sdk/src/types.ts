@@ -860,6 +860,8 @@ export interface RepoStatus {
   state: 'ok' | 'missing' | 'dirty' | 'behind' | 'unknown';
   branch: string | null;
   commit: string | null;
+  /** Why its state is unknown */
+  detail: string | null;
 }
 
 export interface RouteExplanation {

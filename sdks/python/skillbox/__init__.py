@@ -1305,6 +1305,8 @@ class RepoStatus:
     state: Literal["ok", "missing", "dirty", "behind", "unknown"]
     branch: Optional[str]
     commit: Optional[str]
+    #: Why its state is unknown
+    detail: Optional[str]
 
 
 @dataclass(frozen=True)

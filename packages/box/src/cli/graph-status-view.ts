@@ -84,13 +84,20 @@ const well = ['ok', 'ready', 'present', 'fresh'];
 /** One line for each: how many are well, and which are not. */
 function sections(status: RuntimeStatus): (readonly [string, string | undefined])[] {
   const named = (Object.keys(titles) as (keyof typeof titles)[]).map((section) => {
-    const items: readonly { readonly id: string; readonly state: string }[] = status[section];
+    const items: readonly { readonly id: string; readonly state: string }[] =
+      section === 'repos' ? status.repos.map(told) : status[section];
     return [titles[section], summary(items)] as const;
   });
   const surfaces = status.parity_ledger.map(({ legacy_surface, ownership_state }) => ({ id: legacy_surface, state: ownership_state }));
   const ledger = summary(surfaces, ['covered', 'external']);
   return [...named, ['parity ledger', ledger], ['connectors', status.connectors.map(oneLine).join(', ')]];
 }
+
+/** Such as unknown (timed out). */
+const told = ({ id, state, detail }: RuntimeStatus['repos'][number]): { id: string; state: string } => ({
+  id,
+  state: detail === null ? state : `${state} (${oneLine(detail)})`,
+});
 
 const mostNamed = 5;
 

@@ -10,9 +10,9 @@ import type { Runtime } from './runtime.ts';
 
 export function stateChecks(runtime: Runtime, graph: Graph, status: RuntimeStatus): GraphCheck[] {
   return [
-    ...section('repos', status.repos, ({ id, state, required, host_path }) => {
+    ...section('repos', status.repos, ({ id, state, required, host_path, detail }) => {
       if (state === 'missing') return problem(required, `${id} is not at ${host_path}`, 'skillbox sync', 'sync_failed');
-      return state === 'unknown' ? remark(`${id} is not what it should be at ${host_path}`, 'skillbox sync') : undefined;
+      return state === 'unknown' ? remark(`${id} is unknown at ${host_path}: ${detail}`, 'skillbox sync') : undefined;
     }),
     ...section('artifacts', status.artifacts, ({ id, state, required, host_path }) => {
       if (state === 'missing') return problem(required, `${id} is not at ${host_path}`, 'skillbox sync', 'sync_failed');
@@ -161,7 +161,7 @@ function pulseCheck({ pulse, services }: RuntimeStatus): GraphCheck {
       code: null,
       state: given ? 'warn' : 'ok',
       detail: `pid ${pulse.pid}, every ${pulse.interval} s${given}`,
-      fix: given ? 'skillbox restart' : null,
+      fix: given ? `skillbox restart --service ${pulse.given_up.join(',')}` : null,
     };
   const kept = services.filter(({ wanted }) => wanted).length;
   if (kept === 0) return { name, code: null, state: 'ok', detail: 'not running, and nothing for it to keep alive', fix: null };
@@ -169,7 +169,7 @@ function pulseCheck({ pulse, services }: RuntimeStatus): GraphCheck {
     name,
     code: null,
     state: 'warn',
-    detail: `not running: nobody starts ${kept === 1 ? 'the service' : `the ${kept} services`} again when they fall`,
+    detail: `not running: nobody starts ${kept === 1 ? 'the service again when it falls' : `the ${kept} services again when they fall`}`,
     fix: 'skillbox pulse start',
   };
 }

@@ -1,12 +1,15 @@
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { GraphCheck } from '@skillbox/protocol';
+import { errorKinds, type GraphCheck } from '@skillbox/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../config.ts';
+import { identify } from '../process/identity.ts';
 import { doctor } from './doctor.ts';
+import type { Runtime } from './runtime.ts';
+import { sync } from './sync/sync.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -19,11 +22,14 @@ function put(file: string, text: string): void {
   writeFileSync(join(folder, file), text);
 }
 
+function boxRuntime(): Runtime {
+  const config = loadConfig({ cwd: folder, env: { PATH: process.env.PATH, SKILLBOX_API_PORT: '0' } });
+  return { config, server: false, signal: new AbortController().signal, progress: () => undefined };
+}
+
 async function examined(graph: string, client?: string): Promise<{ healthy: boolean; of(name: string): GraphCheck[] }> {
   put('skillbox.yaml', `version: 1\n${graph}`);
-  const config = loadConfig({ cwd: folder, env: { PATH: process.env.PATH, SKILLBOX_API_PORT: '0' } });
-  const runtime = { config, server: false, signal: new AbortController().signal, progress: () => undefined };
-  const { healthy, checks } = await doctor(runtime, { client, profiles: [] });
+  const { healthy, checks } = await doctor(boxRuntime(), { client, profiles: [] });
   return { healthy, of: (name) => checks.filter((check) => check.name === name) };
 }
 
@@ -145,6 +151,81 @@ describe('doctor', () => {
     expect((await examined('graph:\n  skills: [{id: mine}]\n')).of('skills mine')).toMatchObject([
       { code: 'SKILL_CONFIG_INVALID', state: 'fail' },
     ]);
+  });
+
+  it('a skill that was changed, and one that nothing declares, have their codes', async () => {
+    put('skills/one/SKILL.md', '---\nname: one\ndescription: One.\n---\nDo it.\n');
+    put('skill-repos.yaml', 'version: 2\nskill_repos:\n  - path: ./skills\n    pick: [one]\n');
+    const graph = 'graph:\n  skills: [{id: mine, required: true}]\n';
+    put('skillbox.yaml', `version: 1\n${graph}`);
+    await sync(boxRuntime(), { profiles: [] }, { dryRun: false });
+    expect((await examined(graph)).of('skills mine')).toMatchObject([{ code: null, state: 'ok', detail: '1 installed' }]);
+    const home = '.skillbox-state/home/.claude/skills';
+    put(`${home}/two/SKILL.md`, '---\nname: two\ndescription: Two.\n---\n');
+    expect((await examined(graph)).of('skills mine')).toMatchObject([
+      {
+        code: 'SKILL_EXTRA_INSTALLED',
+        state: 'warn',
+        detail: 'two is installed and not declared',
+        fix: errorKinds.SKILL_EXTRA_INSTALLED.hint,
+      },
+    ]);
+    put(`${home}/one/SKILL.md`, 'changed by hand');
+    const { healthy, of } = await examined(graph);
+    expect(healthy).toBe(false);
+    expect(of('skills mine')).toMatchObject([
+      { code: 'SKILL_INSTALL_STALE', state: 'fail', detail: 'one is stale', fix: errorKinds.SKILL_INSTALL_STALE.hint },
+      { code: 'SKILL_EXTRA_INSTALLED' },
+    ]);
+  });
+
+  it('bridges: what was never written, and what is older than its source', async () => {
+    const bridge = (required: boolean) =>
+      `graph:\n  bridges: [{id: env, command: "true", output_root: out, legacy_targets: [web], inputs: [source], required: ${required}}]\n`;
+    put('source', 'x');
+    const out = join(folder, 'out/web/local.env');
+    expect((await examined(bridge(true))).of('bridges')).toMatchObject([
+      { code: 'LOCAL_RUNTIME_ENV_OUTPUT_MISSING', state: 'fail', detail: `env has not written ${out}`, fix: 'skillbox up' },
+    ]);
+    expect((await examined(bridge(false))).of('bridges')).toMatchObject([{ code: 'LOCAL_RUNTIME_ENV_OUTPUT_MISSING', state: 'warn' }]);
+    put('out/web/local.env', 'A=1\n');
+    const past = Date.now() / 1000 - 60;
+    for (const file of ['skillbox.yaml', 'source']) utimesSync(join(folder, file), past, past);
+    expect((await doctor(boxRuntime(), { profiles: [] })).checks.filter(({ name }) => name === 'bridges')).toMatchObject([
+      { state: 'ok', detail: '1 as declared' },
+    ]);
+    const later = Date.now() / 1000 + 60;
+    utimesSync(join(folder, 'source'), later, later);
+    expect((await examined(bridge(true))).of('bridges')).toMatchObject([
+      { state: 'warn', detail: 'env is older than what it is made from', fix: 'skillbox up' },
+    ]);
+  });
+
+  it('pulse: whether it runs, what it would have to keep alive, and what it gave up', async () => {
+    const graph = 'graph:\n  services: [{id: web, command: sleep 60}, {id: db, command: sleep 60}]\n';
+    const record = { id: 'web', wanted: true, mode: 'reuse', selection: { profiles: [] }, startedAt: '2026-01-02T03:04:05Z', restarts: 0 };
+    const state = '.skillbox-state/run/graph';
+    put(`${state}/services/web.json`, JSON.stringify({ ...record, definition: '', log: 'web.log' }));
+    expect((await examined(graph)).of('pulse')).toEqual([
+      {
+        ...{ name: 'pulse', code: null, state: 'warn', fix: 'skillbox pulse start' },
+        detail: 'not running: nobody starts the service again when it falls',
+      },
+    ]);
+    put(`${state}/services/db.json`, JSON.stringify({ ...record, id: 'db', definition: '', log: 'db.log' }));
+    expect((await examined(graph)).of('pulse')).toMatchObject([{ state: 'warn', detail: expect.stringContaining('the 2 services') }]);
+
+    const self = identify(process.pid);
+    const living = { pid: self?.pid, start_time: self?.startTime, updated_at: '2026-01-02T03:04:05Z', interval: 30 };
+    put(`${state}/pulse.json`, JSON.stringify(living));
+    expect((await examined(graph)).of('pulse')).toMatchObject([{ state: 'ok', detail: `pid ${process.pid}, every 30 s`, fix: null }]);
+    put(`${state}/pulse.json`, JSON.stringify({ ...living, given_up: ['web'] }));
+    expect((await examined(graph)).of('pulse')).toMatchObject([
+      { state: 'warn', detail: `pid ${process.pid}, every 30 s; gave up web`, fix: 'skillbox restart --service web' },
+    ]);
+    // The pid of a process that began at another time is somebody else.
+    put(`${state}/pulse.json`, JSON.stringify({ ...living, start_time: '1', given_up: ['web'] }));
+    expect((await examined(graph)).of('pulse')).toMatchObject([{ state: 'warn', fix: 'skillbox pulse start' }]);
   });
 
   it('writes nothing', async () => {

@@ -54,7 +54,7 @@ describe('attention', () => {
       ],
       env_files: [{ ...item('env'), required: true, path: 'e', host_path: '/e', repo: null, state: 'missing' }],
       artifacts: [{ ...item('tool'), path: 't', host_path: '/t', state: 'stale' }],
-      repos: [{ ...item('app'), path: 'r', host_path: '/r', source: 'git', state: 'dirty', branch: null, commit: null }],
+      repos: [{ ...item('app'), path: 'r', host_path: '/r', source: 'git', state: 'dirty', branch: null, commit: null, detail: null }],
       checks: [{ ...item('disk'), state: 'fail', detail: 'full' }],
       bridges: [{ ...item('env-bridge'), state: 'stale', outputs: [] }],
       tasks: [{ ...item('seed'), state: 'pending', depends_on: [], blocked_by: [] }],

@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime.ts';
 import { recentActivity } from '../runtime-log.ts';
 import { listTimelines } from '../sessions/timeline.ts';
 import { graphStatus } from '../status.ts';
-import { treeStates } from '../sync/trees.ts';
+import { lookPatience, treeStates } from '../sync/trees.ts';
 import { errorsIn, type LogSource, newestLog } from './log-errors.ts';
 import { createMask, knownSecrets, type Mask, maskedLine } from './mask.ts';
 import { askedProfiles, type Live } from './record.ts';
@@ -97,7 +97,7 @@ function inOrder(attention: readonly Attention[]): Attention[] {
 async function repoStates({ signal }: Runtime, { repos }: Graph, mask: Mask): Promise<RepoState[]> {
   const trees = await treeStates(
     repos.map(({ place }) => place),
-    { signal, last: true },
+    { signal, last: true, ...lookPatience },
   );
   const plain = (text: string | null | undefined): string | null => (text ? maskedLine(mask, text, 120) : null);
   return repos.map(({ id, place }, at) => {

@@ -10,7 +10,7 @@ import { openDigests } from './digests.ts';
 import { envFileState } from './env-files.ts';
 import { logState } from './log-folders.ts';
 import { skillSetStates } from './skills/skill-states.ts';
-import { type TreeState, treeStates } from './trees.ts';
+import { lookAtTrees, lookPatience, type TreeState } from './trees.ts';
 
 export interface FileStates {
   readonly repos: RepoStatus[];
@@ -25,9 +25,9 @@ const filesAtOnce = 8;
 export async function fileStates(runtime: Runtime, graph: Graph): Promise<FileStates> {
   const digests = openDigests(runtime.config.stateRoot);
   const [trees, artifacts] = await Promise.all([
-    treeStates(
+    lookAtTrees(
       graph.repos.map(({ place }) => place),
-      runtime,
+      { signal: runtime.signal, ...lookPatience },
     ),
     bounded(graph.artifacts, filesAtOnce, (artifact) => artifactState(artifact, digests)),
   ]);
@@ -58,18 +58,19 @@ export async function fileStates(runtime: Runtime, graph: Graph): Promise<FileSt
   };
 }
 
-function repoState({ place, source }: Repo, tree: TreeState | undefined): Pick<RepoStatus, 'state' | 'branch' | 'commit'> {
-  const nothing = { branch: null, commit: null };
+type RepoFacts = Pick<RepoStatus, 'state' | 'branch' | 'commit' | 'detail'>;
+
+function repoState({ place, source }: Repo, tree: TreeState | 'late' | undefined): RepoFacts {
+  const nothing = { branch: null, commit: null, detail: null };
   const there = statAt(place);
   if (!there) return { state: 'missing', ...nothing };
-  if (!tree)
-    return {
-      state:
-        source.kind === 'git' || existsAt({ ...place, path: `${place.path}/.git`, hostPath: `${place.hostPath}/.git` }) ? 'unknown' : 'ok',
-      ...nothing,
-    };
+  if (tree === 'late') return { ...nothing, state: 'unknown', detail: 'timed out' };
+  if (!tree) {
+    const isTree = source.kind === 'git' || existsAt({ ...place, path: `${place.path}/.git`, hostPath: `${place.hostPath}/.git` });
+    return isTree ? { ...nothing, state: 'unknown', detail: 'git cannot read it' } : { state: 'ok', ...nothing };
+  }
   const { branch, commit } = tree;
-  return { state: tree.dirty > 0 ? 'dirty' : tree.behind > 0 ? 'behind' : 'ok', branch, commit };
+  return { state: tree.dirty > 0 ? 'dirty' : tree.behind > 0 ? 'behind' : 'ok', branch, commit, detail: null };
 }
 
 const shared = ({

@@ -31,39 +31,57 @@ export interface TreeOptions {
 
 /** For one tree, in seconds: one that holds git up must not hold up the others for long. */
 const patience = 10;
+/** To look must be quick, whatever somebody put there: for one tree, and for all of them together. */
+export const lookPatience = { patience: 3, withinMs: 5000 };
 const changeMs = 10 * 60_000;
 /** A jail takes up to 40 folders. */
 const treesAtOnce = 12;
 const maxOutput = 8 * 2 ** 20;
 
-/** In the order of the places; undefined where no tree of git is, or git cannot read it. Reads only. */
-export async function treeStates(
-  places: readonly Place[],
-  options: TreeOptions & { readonly last?: boolean; readonly patience?: number },
-): Promise<(TreeState | undefined)[]> {
-  const states = new Map<Place, TreeState>();
+export interface LookOptions extends TreeOptions {
+  readonly last?: boolean;
+  /** For one tree, in seconds. */
+  readonly patience?: number;
+  /** For all of them; default: as long as it takes. */
+  readonly withinMs?: number;
+}
+
+/** In the order of the places; undefined where no tree of git is, or git cannot read it in time. Reads only. */
+export async function treeStates(places: readonly Place[], options: LookOptions): Promise<(TreeState | undefined)[]> {
+  return (await lookAtTrees(places, options)).map((state) => (state === 'late' ? undefined : state));
+}
+
+/** The same, telling which did not answer in time. */
+export async function lookAtTrees(places: readonly Place[], options: LookOptions): Promise<(TreeState | 'late' | undefined)[]> {
+  const states = new Map<Place, TreeState | 'late'>();
   const seconds = options.patience ?? patience;
+  const deadline = performance.now() + (options.withinMs ?? Number.POSITIVE_INFINITY);
   const trees = places.filter((place) => existsAt(below(place, '.git')));
-  const groups = [
-    ...inGroups(
-      trees.filter(({ inside }) => inside),
+  const groups = [true, false].flatMap((inside) =>
+    inGroups(
+      trees.filter((place) => place.inside === inside),
       treesAtOnce,
     ),
-    ...inGroups(
-      trees.filter(({ inside }) => !inside),
-      treesAtOnce,
-    ),
-  ];
+  );
   const read = async (group: readonly Place[]): Promise<void> => {
+    const left = deadline - performance.now();
+    // In a jail they are looked at all at once, elsewhere one after the other.
+    const turns = group[0]?.inside ? 1 : group.length;
+    const timeoutMs = Math.min((turns * seconds + 5) * 1000, left);
+    const late = (): void => {
+      for (const place of group) states.set(place, 'late');
+    };
+    if (left <= 0) return late();
     let texts: string[];
     try {
       texts = await runOver(
         group,
-        { script: stateScript(options.last ?? false, seconds), args: [], timeoutMs: (group.length * seconds + 5) * 1000, write: false },
+        { script: stateScript(options.last ?? false, seconds), args: [], timeoutMs, write: false, together: true },
         options,
       );
     } catch {
       options.signal.throwIfAborted();
+      if (performance.now() >= deadline) return late();
       // Its state is unknown then, and sync says why.
       if (group.length === 1) return;
       // One of them went away meanwhile, or holds git up: the others answer for themselves.
@@ -71,7 +89,8 @@ export async function treeStates(
       return;
     }
     group.forEach((place, index) => {
-      const state = parseState(texts[index] ?? '');
+      const text = texts[index] ?? '';
+      const state = text.includes('\n\x01late') ? 'late' : parseState(text);
       if (state) states.set(place, state);
     });
   };
@@ -144,6 +163,8 @@ interface Order {
   readonly args: readonly string[];
   readonly timeoutMs: number;
   readonly write: boolean;
+  /** In a jail: for all trees at once, so that one that holds git up costs the others nothing. */
+  readonly together?: boolean;
   readonly mirror?: string;
   readonly way?: { readonly root: string; readonly names: readonly string[] };
 }
@@ -151,13 +172,18 @@ interface Order {
 /** The script, once for each tree, with the tree as its folder; what it said for each. All of one ground. */
 async function runOver(
   places: readonly Place[],
-  { args, mirror, script, timeoutMs, way, write }: Order,
+  { args, mirror, script, timeoutMs, together = false, way, write }: Order,
   { signal }: TreeOptions,
 ): Promise<string[]> {
   const inside = places[0]?.inside ?? false;
+  const one = `( cd "$tree" || exit; ${script}
+)`;
+  const inTurn = `for tree in "$@"; do printf '\\n\\001tree\\n'; ${one} 2>&1; done`;
+  // What each says is kept in the jail until all have said it.
+  const atOnce = `n=0; for tree in "$@"; do n=$((n + 1)); ${one} > /tmp/said-$n 2>&1 & done; wait
+n=0; for tree in "$@"; do n=$((n + 1)); printf '\\n\\001tree\\n'; cat /tmp/said-$n; done`;
   const whole = `mirror=$1; shift; ${args.map((_, index) => `a${index}=$1; shift;`).join(' ')}
-for tree in "$@"; do printf '\\n\\001tree\\n'; ( cd "$tree" || exit; ${script}
-) 2>&1; done`;
+${inside && together ? atOnce : inTurn}`;
   const env = { ...localGitEnv, ...configInEnv() };
   const command = (shown: string, trees: readonly string[]): string[] => ['-c', whole, 'sh', shown, ...args, ...trees];
   if (!inside) {
@@ -215,8 +241,10 @@ function configInEnv(): Record<string, string> {
 
 /** Only the folder itself: git would look for a repository in those above it. */
 const own = 'export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD";';
+/** How timeout ends what it had to end. */
+const tellLate = `case $? in 124 | 137) printf '\\n\\001late' ;; esac`;
 const stateScript = (last: boolean, seconds: number): string =>
-  `${own} timeout -k 1 ${seconds} git status --porcelain=v2 --branch --untracked-files=normal --ignore-submodules=dirty 2>/dev/null | head -c 500000${
+  `${own} { timeout -k 1 ${seconds} git status --porcelain=v2 --branch --untracked-files=normal --ignore-submodules=dirty 2>/dev/null; ${tellLate}; } | head -c 500000${
     last
       ? `; printf '\\n\\001last '; timeout -k 1 ${seconds} git -c log.showSignature=false log -1 --no-color --format='%h %s' 2>/dev/null | head -c 400`
       : ''
