@@ -2,9 +2,13 @@
 
 import { createHash } from 'node:crypto';
 import { write } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { BoxError } from '@skillbox/protocol';
+import { inheritedEnv } from '../../config.ts';
 import { formatSize } from '../../units.ts';
+import { httpGet } from './http-get.ts';
+import { proxyFor } from './proxy.ts';
 
 export interface DownloadLimits {
   readonly bytes: number;
@@ -31,12 +35,12 @@ export async function download(
   const all = AbortSignal.any([signal, idle.signal, AbortSignal.timeout(limits.totalMs)]);
   try {
     const response = await request(new URL(url), all);
-    const length = Number(response.headers.get('content-length')) || undefined;
+    const length = Number(response.headers['content-length']) || undefined;
     if (length !== undefined && length > limits.bytes) throw tooLarge(limits);
     const digest = createHash('sha256');
     let bytes = 0;
     let told = performance.now();
-    for await (const part of response.body ?? []) {
+    for await (const part of response as AsyncIterable<Buffer>) {
       patience.refresh();
       bytes += part.length;
       if (bytes > limits.bytes) throw tooLarge(limits);
@@ -50,32 +54,36 @@ export async function download(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof BoxError) throw error;
-    throw new BoxError('sync_failed', `${shown(url)} could not be fetched: ${reasonOf(error)}`, { cause: error });
+    const why = reasonOf(all.aborted ? all.reason : error);
+    throw new BoxError('sync_failed', `${shown(url)} could not be fetched: ${why}`, { cause: error });
   } finally {
     clearTimeout(patience);
   }
 }
 
-async function request(url: URL, signal: AbortSignal, redirects = 0): Promise<Response> {
+async function request(url: URL, signal: AbortSignal, redirects = 0): Promise<IncomingMessage> {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     throw new BoxError('sync_failed', `${shown(url.href)} is not fetched: only http and https are.`, {
       hint: 'Correct url of the artifact.',
     });
   // As it lies there: what is unpacked on the way has another hash.
-  const response = await fetch(url, { redirect: 'manual', signal, headers: { 'accept-encoding': 'identity' } });
-  if (response.status >= 300 && response.status < 400 && response.headers.has('location')) {
-    await response.body?.cancel();
+  const headers = { 'accept-encoding': 'identity', 'user-agent': 'skillbox' };
+  const response = await httpGet(url, { headers, proxy: proxyFor(url, inheritedEnv()), signal });
+  const { statusCode: status = 0 } = response;
+  const { location } = response.headers;
+  if (status >= 300 && status < 400 && location !== undefined) {
+    response.destroy();
     if (redirects === maxRedirects) throw new BoxError('sync_failed', `${shown(url.href)} leads on more than ${maxRedirects} times.`);
-    const next = new URL(response.headers.get('location') ?? '', url);
+    const next = new URL(location, url);
     if (url.protocol === 'https:' && next.protocol !== 'https:')
       throw new BoxError('sync_failed', `${shown(url.href)} leads from https to ${shown(next.href)}.`, {
         hint: 'Use an address that stays with https.',
       });
     return request(next, signal, redirects + 1);
   }
-  if (response.ok) return response;
-  await response.body?.cancel();
-  throw new BoxError('sync_failed', `${shown(url.href)} answers ${response.status}.`, {
+  if (status >= 200 && status < 300) return response;
+  response.destroy();
+  throw new BoxError('sync_failed', `${shown(url.href)} answers ${status}.`, {
     hint: 'Check url of the artifact, and try again.',
   });
 }

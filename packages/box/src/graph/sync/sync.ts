@@ -12,6 +12,7 @@ import { syncArtifacts } from './artifacts.ts';
 import { openDigests } from './digests.ts';
 import { syncEnvFiles } from './env-files.ts';
 import { syncLogs } from './log-folders.ts';
+import { pruneMirrors } from './prune-mirrors.ts';
 import { syncRepos } from './repos.ts';
 import { syncSkills } from './skills/sync-skills.ts';
 
@@ -43,6 +44,7 @@ export async function syncGraph(runtime: Runtime, graph: Graph, { dryRun }: { dr
   add(await syncLogs(work, logs));
   if (skills.length > 0) runtime.progress('Looking at skills');
   add(await syncSkills(work, skills));
+  add(await pruneMirrors(work, graph));
   if (!dryRun) digests.keep();
   add(
     await attempt(work, { section: 'context', id: graph.client?.id ?? 'box', action: 'write', path: '' }, () =>
