@@ -28,14 +28,14 @@ export const workspaceMutants: readonly Mutant[] = [
   mutant(
     'workspace: logs of the box are shown read-only',
     'writes neither the logs of the box nor the overlays, by whatever name',
-    launch('(read_only ? 1u /* MOUNT_ATTR_RDONLY */ : 0u)', '0u'),
+    launch('(read_only ? 1u /* MOUNT_ATTR_RDONLY */ : 0u)', '(read_only ? 0u : 0u)'),
   ),
   mutant(
     'workspace: overlays are shown read-only',
     'writes neither the logs of the box nor the overlays, by whatever name',
-    launch('else if (bind->read_only) make_read_only(path);', ''),
+    launch('else if (bind->read_only) make_read_only(path);', 'else if (bind->read_only && fd < 0) make_read_only(path);'),
     command("read: 'show',", "read: 'show-own',"),
-    launch('(read_only ? 1u /* MOUNT_ATTR_RDONLY */ : 0u)', '0u'),
+    launch('(read_only ? 1u /* MOUNT_ATTR_RDONLY */ : 0u)', '(read_only ? 0u : 0u)'),
   ),
   mutant(
     'workspace: no step of the way to a mount is a link',
@@ -77,7 +77,7 @@ export const workspaceMutants: readonly Mutant[] = [
   byDocker(
     'logs of the box are shown read-only',
     'writes neither the logs of the box nor the overlays, by whatever name',
-    launch('(read_only ? 1u /* MOUNT_ATTR_RDONLY */ : 0u)', '0u'),
+    launch('(read_only ? 1u /* MOUNT_ATTR_RDONLY */ : 0u)', '(read_only ? 0u : 0u)'),
   ),
   byDocker(
     'its mounts have neither devices nor setuid',

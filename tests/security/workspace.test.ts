@@ -58,8 +58,8 @@ const placed = (path: string, ...host: string[]): Place => ({ path, hostPath: st
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'skillbox-threat-'));
-  target = join(folder, 'target');
-  mkdirSync(target);
+  // Not in /tmp, which the launcher covers with what it works on: there a link would lead nowhere for another reason.
+  target = mkdtempSync('/var/tmp/skillbox-target-');
   writeFileSync(join(target, 'own'), secret);
   writeFileSync(join(folder, 'skillbox.yaml'), `# ${secret}\n${manifest}`);
   writeFileSync(join(folder, '.env'), `TOKEN=${secret}\n`);
@@ -74,7 +74,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await box?.stop();
-  rmSync(folder, { recursive: true, force: true });
+  for (const path of [folder, target]) rmSync(path, { recursive: true, force: true });
 });
 
 /** Ends what runs, so that the next use starts it anew from what lies in its folders. */
