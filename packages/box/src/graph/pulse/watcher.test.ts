@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { endingOf } from '../../process/endings.ts';
-import { identify, type ProcessIdentity } from '../../process/identity.ts';
+import { identify, isAlive, type ProcessIdentity } from '../../process/identity.ts';
 import { type ProcessWatcher, startWatcher, type WatcherOptions } from './watcher.ts';
 
 const children: ChildProcess[] = [];
@@ -60,23 +61,23 @@ describe('watching processes', () => {
 
   it('tells how one ended that is not its child', async () => {
     const { watcher: watches, gone } = watching({ lookMs: 60_000 });
-    // A child of a shell that is gone by then: nobody here waits for it.
-    const shell = spawn('sh', ['-c', 'sh -c "read line; exit 7" <&3 & echo $!'], { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] });
-    children.push(shell);
-    const pid = Number(await new Promise((resolve) => shell.stdout?.once('data', resolve)));
-    const orphan = identify(pid);
-    if (!orphan) throw new Error('the orphan is not there');
-    watches.watch([orphan]);
+    // Children of a program that never asks how they ended: the kernel keeps that as long as it lives. (A parent that asks may be quicker.)
+    const parent = spawn('sh', ['-c', 'sh -c "read line; exit 7" <&3 & echo $!; sleep 1000 & echo $!; exec sleep 1000'], {
+      stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
+    });
+    children.push(parent);
+    const pids: number[] = [];
+    parent.stdout?.on('data', (text) => pids.push(...String(text).trim().split('\n').map(Number)));
+    await soon(() => expect(pids).toHaveLength(2));
+    const [orphan, killed] = pids.map((pid) => identify(pid));
+    if (!orphan || !killed) throw new Error('the children are not there');
+    watches.watch([orphan, killed]);
     await soon(() => expect(watches.told).toBe(true));
-    (shell.stdio[3] as Writable).end('go\n');
-    await soon(() => expect(gone.map((one) => one.pid)).toEqual([pid]));
+    (parent.stdio[3] as Writable).end('go\n');
+    await soon(() => expect(gone.map((one) => one.pid)).toEqual([orphan.pid]));
     expect(await endingOf(orphan, 0)).toEqual({ code: 7, signal: null });
-    const [killed, later] = [sleeper(), sleeper()];
-    watches.watch([killed, later]);
-    // They are taken up in order: who has heard of the end of the second watches the first.
-    process.kill(later.pid, 'SIGKILL');
-    await soon(() => expect(gone.map((one) => one.pid)).toContain(later.pid));
     process.kill(killed.pid, 'SIGTERM');
+    while (isAlive(killed)) await sleep(1);
     // No longer asked for, but its end is heard all the same.
     watches.watch([]);
     await soon(async () => expect(await endingOf(killed, 0)).toEqual({ code: null, signal: 'SIGTERM' }));
