@@ -13,7 +13,7 @@ import { sandboxFor } from '../../packages/box/src/graph/sandbox-for.ts';
 import { exitOfSandboxed, probeSandboxed, runBeside, signalSandboxed, startSandboxed } from '../../packages/box/src/graph/sandboxed.ts';
 import { diskUid } from '../../packages/box/src/sandbox/disk-owner.ts';
 import { checkDockerWorkspace } from '../../packages/box/src/sandbox/providers/configured.ts';
-import { dockerIsInstalled, startDocker, type TestDocker } from '../support/docker.ts';
+import { dockerIsInstalled, librariesOf, startDocker, type TestDocker } from '../support/docker.ts';
 import { newStateRoot, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { main } from './cli-process.ts';
 
@@ -59,7 +59,7 @@ describe.skipIf(!dockerIsInstalled())('the workspace by docker', () => {
   });
 
   beforeAll(async () => {
-    engine = await startDocker(['/usr/bin/sh', '/usr/bin/setsid']);
+    engine = await startDocker(['/usr/bin/sh', '/usr/bin/setsid', ...librariesOf([process.execPath])]);
     declare(byDocker());
     await start();
     sandbox = await create();
@@ -82,6 +82,15 @@ describe.skipIf(!dockerIsInstalled())('the workspace by docker', () => {
       ),
     );
     expect(await run('cd ~sandbox && pwd; echo $PATH')).toMatch(/^\/home\/sandbox\n\/home\/sandbox\/\.local\/bin:/);
+  });
+
+  it('has skillbox, which asks the box through the channel, with the node of the box', async () => {
+    expect(
+      await run('command -v skillbox node; skillbox status --json > /tmp/status; [ $? -eq 0 -o $? -eq 2 ] && cut -c1-10 /tmp/status'),
+    ).toBe('/opt/skillbox/bin/skillbox\n{"client":');
+    expect(await run('skillbox key list 2>&1 || echo $?; touch /opt/skillbox/lib/x 2>&1 || echo $?')).toMatch(
+      /not for the inside[^]*\n3\n[^]*Read-only[^]*\n1$/,
+    );
   });
 
   it('is one folder for both sides: what either puts there is the other’s to use', async () => {

@@ -97,7 +97,7 @@ describe('the workspace', () => {
     for (const what of [secret, key]) expect(await inside(`w=${what}; ${search('"$w"')} | grep -v environ`)).toBe('');
     expect(
       await inside(
-        'find / -path /proc -prune -o -path /usr -prune -o \\( -name admin.key -o -name box.key -o -name server.json -o -name skillbox.yaml \\) -print',
+        'find / -path /proc -prune -o -path /usr -prune -o \\( -name admin.key -o -name box.key -o -name server.json -o -name skillbox.yaml \\) -print 2>/dev/null',
       ),
     ).toBe('');
     const paths = ['admin.key', 'box.key', 'run/server.json', 'db', 'sandboxes'].map((name) => state(name));
@@ -119,6 +119,9 @@ describe('the workspace', () => {
       ['/state/logs/runtime', '/workspace/logs/runtime', 'ro'],
       ['/state/logs/services', '/workspace/logs/services', 'ro'],
       ['/state/monoserver', '/monoserver', 'rw'],
+      // Its way to the box, and the command line; both are shown in inside-graph.test.ts.
+      [`/state/run/channels/${sandbox.id}`, '/.skillbox/box', 'ro'],
+      ['/state/run/inside', '/opt/skillbox', 'ro'],
       ['/state/workspace', '/workspace', 'rw'],
     ]);
   });

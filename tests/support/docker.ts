@@ -119,7 +119,7 @@ function stageRoot(root: string, more: readonly string[]): void {
   });
 }
 
-function librariesOf(files: readonly string[]): string[] {
+export function librariesOf(files: readonly string[]): string[] {
   const said = execFileSync('sh', ['-c', 'ldd "$@" 2>/dev/null || true', 'ldd', ...files], { encoding: 'utf8', maxBuffer: 2 ** 24 });
   return [...new Set([...said.matchAll(/(?:=> |^\s+)(\/\S+) \(/gm)].map(([, path = '']) => path))];
 }

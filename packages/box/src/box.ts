@@ -40,6 +40,7 @@ import { createSandboxes } from './sandbox/create-sandboxes.ts';
 import { createAuthority } from './sandbox/egress/authority.ts';
 import { createEgress } from './sandbox/egress/egress.ts';
 import { createInjection } from './sandbox/egress/injection.ts';
+import { type InternalService, internalServices } from './sandbox/egress/internal.ts';
 import { createSecure } from './sandbox/egress/trust.ts';
 import type { Provider } from './sandbox/provider.ts';
 import { bubblewrapFolder } from './sandbox/providers/bubblewrap/folders.ts';
@@ -50,6 +51,7 @@ import type { Sandboxes } from './sandbox/sandboxes.ts';
 import { createStock } from './sandbox/stock.ts';
 import { toTemplate } from './sandbox/template-definition.ts';
 import { createTemplates, type Templates } from './sandbox/templates.ts';
+import { openProgram } from './sandbox/workspace/program.ts';
 import { workspaceTemplate } from './sandbox/workspace/template.ts';
 import { openSecrets, type Secrets } from './secrets.ts';
 import { createSkillCache, type SkillCache } from './skills/cache.ts';
@@ -91,6 +93,8 @@ export interface Box {
   readonly ahead: Pick<Ahead, 'state'>;
   readonly vault: Vault;
   readonly webhooks: Webhooks;
+  /** What sandboxes with the grant find at box.internal, by the first part of the path; the server adds its own before it starts. */
+  readonly internal: Map<string, InternalService>;
   /** All artifacts of an execution as tar.gz. Here, and not in the command, so that the CLI does not load what only servers need. */
   packArtifacts(files: readonly Artifact[]): Readable;
   /** Closes what a crash left, then beats; `url` is where other hosts reach this one, `port` where it listens. */
@@ -128,7 +132,8 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const archiveLimits = { maxBytes: config.maxSkillSize };
   const cache = createSkillCache(folder('sandboxes', 'skills'), blobs, archiveLimits);
   const channelRoot = folder('run', 'channels');
-  const workspace = { mounts, stateRoot: config.stateRoot, user: manifest.workspace.agent_user };
+  const shown = openProgram(folder('run', 'inside'));
+  const workspace = { mounts, shown, stateRoot: config.stateRoot, user: manifest.workspace.agent_user };
   const provider = await openBubblewrap({
     runFolder: bubblewrapFolder(config.stateRoot),
     diskFolder: folder('sandboxes'),
@@ -187,8 +192,17 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
   const ownPorts = new Set(portsOf([config.dbDsn, config.s3Endpoint, config.dockerHost]));
   const vault = createVault(database, secrets);
   const injection = createInjection({ vault, authority: createAuthority(database, secrets), secure: createSecure(config.egressCa) });
+  const internal = new Map(internalServices);
   const egress = createEgress({
-    ...{ events, injection, log, folder: channelRoot, privateHosts: config.egressPrivate, dnsServers: config.egressDns },
+    ...{
+      events,
+      injection,
+      log,
+      services: internal,
+      folder: channelRoot,
+      privateHosts: config.egressPrivate,
+      dnsServers: config.egressDns,
+    },
     ownPorts: () => ownPorts,
     counters: {
       allowed: () => metrics.egressDecisions.inc({ decision: 'allowed', reason: '' }),
@@ -250,6 +264,7 @@ export async function openBox(config: Config, log: Logger): Promise<Box> {
       figures: createFigures(database),
       host,
       hosts,
+      internal,
       keys,
       signIns: createSignIns(database, keys),
       log,

@@ -124,6 +124,16 @@ describe('the manifest', () => {
     expect(load()).toMatchObject({ manifest: undefined, baseDir: folder, stateRoot: join(folder, '.skillbox-state') });
   });
 
+  it('inside a workspace there is none, whatever lies around; a box that is named is another', () => {
+    write('skillbox.yaml', 'version: 1\n');
+    write('.env', 'SKILLBOX_API_PORT=1001\n');
+    const SKILLBOX_INSIDE = 'http://127.0.0.1:3128/graph';
+    const env = { SKILLBOX_INSIDE, SKILLBOX_SERVER_URL: SKILLBOX_INSIDE };
+    expect(load({ env })).toMatchObject({ inside: true, manifest: undefined, baseDir: '/', port: 8080, serverUrl: SKILLBOX_INSIDE });
+    expect(load({ env, flags: { serverUrl: 'http://elsewhere' } }).inside).toBe(false);
+    expect(load().inside).toBe(false);
+  });
+
   it('a relative state root starts from its folder, an absolute one stands', () => {
     write('skillbox.yaml', '');
     const below = join(folder, 'a');

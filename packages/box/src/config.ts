@@ -36,7 +36,7 @@ const insideRoot = () =>
     .regex(/^\/[^\0]*$/, 'expected an absolute path such as /workspace')
     .refine(
       (path) =>
-        !/^\/*(?:(?:bin|boot|dev|etc|lib|lib32|lib64|proc|root|run|sandbox|sbin|sys|tmp|usr|var)(?:\/|$)|$)|(?:^|\/)\.{1,2}(?:\/|$)/.test(
+        !/^\/*(?:(?:bin|boot|dev|etc|lib|lib32|lib64|opt\/+skillbox|proc|root|run|sandbox|sbin|sys|tmp|usr|var)(?:\/|$)|(?:opt\/*)?$)|(?:^|\/)\.{1,2}(?:\/|$)/.test(
           path,
         ),
       'expected a folder that a sandbox has no other use for, such as /workspace',
@@ -345,6 +345,8 @@ export interface Config extends Settings {
   readonly manifest: string | undefined;
   /** Folder that relative paths of the manifest start from. */
   readonly baseDir: string;
+  /** Whether this is a program in the workspace of the box that it asks. */
+  readonly inside: boolean;
   /** A variable that the manifest names, from the environment or `.env`; blank counts as not given. */
   variable(name: string): string | undefined;
   /** A variable that a placeholder names, also out of `.env.example`; blank counts, since somebody wrote it. */
@@ -400,7 +402,9 @@ export function explainConfig({ flags = {}, env = process.env, cwd = process.cwd
   readonly config: Config;
   readonly sources: ReadonlyMap<SettingName, SettingSource>;
 } {
-  const start = resolve(cwd);
+  // What lies around in a workspace is work, and no box of its own.
+  const inside = given(env[insideVariable]);
+  const start = resolve(inside ? '/' : cwd);
   const manifest = findManifest(given(flags.manifest) ?? given(env[settings.manifest.env]), start);
   const baseDir = manifest ? dirname(manifest) : start;
   const dotEnv = readDotEnv(join(baseDir, '.env'));
@@ -435,10 +439,16 @@ export function explainConfig({ flags = {}, env = process.env, cwd = process.cwd
     config: {
       ...{ ...config, ...defaultsWithinMaxima(config, texts) },
       ...{ manifest, baseDir, stateRoot, variable, placeholder, placeholderNames },
+      inside: inside !== undefined && config.serverUrl === inside,
     },
     sources,
   };
 }
+
+/** Set by the program that a workspace shows: where its box answers. */
+const insideVariable = 'SKILLBOX_INSIDE';
+
+export const isInside = (env: NodeJS.ProcessEnv = process.env): boolean => given(env[insideVariable]) !== undefined;
 
 /** NO_COLOR with any value means no colours (no-color.org), and a dumb terminal has none. */
 export function wantsColour(env: NodeJS.ProcessEnv = process.env): boolean {

@@ -61,10 +61,10 @@ export const credentialRule = z
   })
   .meta({ id: 'CredentialRule' });
 
-/** What a caller may choose, within what the template allows. */
 /** What a sandbox can be given at http://box.internal. */
-export const internalGrant = z.enum(['network']);
+export const internalGrant = z.enum(['network', 'graph', 'graph-read']);
 
+/** What a caller may choose, within what the template allows. */
 export const networkChoice = z
   .strictObject({
     mode: z.enum(['none', 'allow']).describe('none, or allow: what the list names, through the box'),

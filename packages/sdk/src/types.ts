@@ -1250,7 +1250,7 @@ export interface Template {
     /** Whether it trusts the box, which looks into TLS where a rule needs it */
     tls?: boolean;
     /** What it finds at http://box.internal */
-    internal?: 'network'[];
+    internal?: ('network' | 'graph' | 'graph-read')[];
   };
   ttl: {
     default_ms: number;
@@ -1834,8 +1834,8 @@ export interface Routes {
         }[];
         /** Whether the box looks into TLS, where credentials or rules on methods and paths need it; the sandbox then trusts its authority. Default: false */
         tls?: boolean;
-        /** What a sandbox finds at http://box.internal, beside the egress proxy. network: what it may reach. Default: network with mode allow, else nothing */
-        internal?: 'network'[];
+        /** What a sandbox finds at http://box.internal, beside the egress proxy. network: what it may reach; graph, graph-read: commands of the graph, for the workspace only. Default: network with mode allow, else nothing; in the workspace network and graph */
+        internal?: ('network' | 'graph' | 'graph-read')[];
       };
       /** How long a sandbox lives */
       ttl?: {

@@ -1627,7 +1627,7 @@ class TemplateNetwork:
     #: Whether it trusts the box, which looks into TLS where a rule needs it
     tls: Optional[bool] = None
     #: What it finds at http://box.internal
-    internal: Optional[List[Literal["network"]]] = None
+    internal: Optional[List[Literal["network", "graph", "graph-read"]]] = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ export interface Caller {
   readonly tenant: string;
   readonly actor: { readonly kind: ActorKind; readonly id: string };
   readonly scopes: readonly Scope[];
+  /** The sandbox whose channel it came through, in place of a key. */
+  readonly inside?: string;
 }
 
 /** As it stands in a row. */

@@ -19,8 +19,10 @@ export async function execute(argv: readonly string[]): Promise<number> {
     json = wantsJson(invocation.globals);
     const io = createIo({ json, colour });
     const input = decode(invocation.leaf, invocation.given);
-    const { loadConfig } = await import('../config.ts');
-    const outcome = await invocation.leaf.run(contextOf(invocation, leaves, io, loadConfig), input);
+    const { isInside, loadConfig } = await import('../config.ts');
+    const context = contextOf(invocation, leaves, io, loadConfig);
+    const run = (): Promise<Outcome> => invocation.leaf.run(context, input);
+    const outcome = isInside() ? await (await import('./inside.ts')).fromInside(context, invocation.leaf, run) : await run();
     io.progress.clear();
     print(outcome, io);
     return outcome.exit ?? exitCodes.ok;

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, 
 import { dirname, resolve } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
 import { z } from 'zod';
+import { insideCommand } from '../sandbox/workspace/program.ts';
 import { editJson, editToml } from './config-edit.ts';
 import type { CliContext, Leaf, Outcome } from './leaf.ts';
 import { type ClientName, clientNames, fileOf, formOf, keyVariable, type Server } from './mcp-clients.ts';
@@ -53,6 +54,8 @@ export const mcpInstallLeaf: Leaf = {
 async function serverOf({ config, flags }: CliContext, stdio: boolean): Promise<Server> {
   const { findConnection } = await import('./connection.ts');
   const settings = config();
+  // There is no key inside, and the program finds the box by itself.
+  if (settings.inside) return { kind: 'stdio', command: insideCommand, args: ['mcp'] };
   if (!stdio) return { kind: 'http', url: `${findConnection(settings).url}/mcp` };
   // The agent starts it from anywhere.
   const where = flags.serverUrl === undefined ? ['--state-root', settings.stateRoot] : ['--server', flags.serverUrl];

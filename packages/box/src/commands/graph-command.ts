@@ -46,9 +46,9 @@ export function graphCommand<I extends z.ZodObject, O extends z.ZodType>(definit
 }
 
 /** The server at work for a caller. */
-export async function serverRuntime({ box, signal, progress }: CommandContext): Promise<Runtime> {
+export async function serverRuntime({ box, caller, signal, progress }: CommandContext): Promise<Runtime> {
   const tell = progress && (await import('../graph/masked-progress.ts')).maskedProgress(progress);
-  return { config: box.config, signal, server: true, progress: tell ?? (() => undefined) };
+  return { config: box.config, signal, server: true, inside: caller.inside, progress: tell ?? (() => undefined) };
 }
 
 /** Of an input that names several with commas between them. */

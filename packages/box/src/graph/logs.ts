@@ -1,7 +1,7 @@
 /** What services, tasks and bridges wrote, read from the end. */
 
 import { existsSync } from 'node:fs';
-import type { ServiceLog } from '@skillbox/protocol';
+import { BoxError, type ServiceLog } from '@skillbox/protocol';
 import { tailOfFile } from '../process/log-file.ts';
 import { serverLogFile } from '../state.ts';
 import type { Graph, Selection } from './graph.ts';
@@ -9,6 +9,7 @@ import { refuseDeferred } from './ledger.ts';
 import { loadGraph } from './load.ts';
 import { requireKnown } from './order.ts';
 import { logPath } from './programs/log-path.ts';
+import { apiService } from './rules.ts';
 import type { Runtime } from './runtime.ts';
 import { isManaged } from './services/preconditions.ts';
 import { readServiceRecord } from './services/records.ts';
@@ -32,7 +33,13 @@ export interface LogFile {
 export function logFiles(runtime: Runtime, selection: Selection, named: readonly string[]): LogFile[] {
   const graph = loadGraph(runtime.config, selection);
   refuseDeferred(graph, named);
-  const all = everyLog(runtime.config.stateRoot, graph);
+  const every = everyLog(runtime.config.stateRoot, graph);
+  // What the server writes is about all tenants; the workspace is one of them.
+  const all = runtime.inside === undefined ? every : every.filter(({ path }) => path !== serverLogFile(runtime.config.stateRoot));
+  if (all.length < every.length && named.includes(apiService))
+    throw new BoxError('forbidden', 'The log of the server is not shown inside.', {
+      hint: 'Read it on the machine of the box: skillbox logs --service api.',
+    });
   if (named.length === 0) return all.filter(({ path }) => existsSync(path));
   requireKnown(
     all.map(({ service }) => ({ id: service, dependsOn: [] })),

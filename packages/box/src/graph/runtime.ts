@@ -14,6 +14,8 @@ export interface Runtime {
   readonly config: Config;
   /** Whether the server of the box does it: then it must not stop itself. */
   readonly server: boolean;
+  /** The sandbox that asks for it, through its channel: it must not lose the ground it stands on, nor the supervisor of the operator. */
+  readonly inside?: string | undefined;
   /** One line about what goes on now; `step`: the part of the work that began or ended with it. */
   progress(text: string, step?: WorkStep): void;
   /** Aborts when the caller goes away or interrupts. */

@@ -15,6 +15,8 @@ export interface SandboxWanted {
   readonly client: string | undefined;
   /** Keeps makers of different boxes on one machine apart. */
   readonly stateRoot: string;
+  /** A sandbox that asks from inside: it is in use, whatever runs in it. */
+  readonly asking?: string | undefined;
   /** Something that the person should know. */
   note(text: string): void;
 }
@@ -30,7 +32,7 @@ export async function sandboxFor(api: BoxApi, wanted: SandboxWanted): Promise<st
     // Whoever was before may have made it.
     const now = await find(api, wanted);
     if (now?.fits) return now.id;
-    const use = now && (await useOf(api, now.id));
+    const use = now && (now.id === wanted.asking ? 'busy' : await useOf(api, now.id));
     if (now && use === 'busy') {
       wanted.note(`The sandbox of template ${wanted.template} keeps its former settings until nothing runs in it`);
       return now.id;

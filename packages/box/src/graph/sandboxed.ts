@@ -38,7 +38,10 @@ export async function startSandboxed(
   const { template } = program;
   if (template === undefined) throw new BoxError('internal', `${options.id} names no template to run in.`);
   const api = requireLocalBox(stateRoot);
-  const sandbox = await sandboxFor(api, { template, client: options.client, stateRoot, note: (text) => runtime.progress(text) });
+  const sandbox = await sandboxFor(api, {
+    ...{ template, client: options.client, stateRoot, asking: runtime.inside },
+    note: (text) => runtime.progress(text),
+  });
   const name = nameOf(options);
   await endFormer(byServer(api, sandbox), name);
   const run = newRun();

@@ -105,7 +105,10 @@ export const rules: readonly Rule[] = [
     code: 'manifest.template_contradicts',
     *check({ templates, workspace }) {
       const { network, resources } = workspace;
-      for (const { path, message } of templateProblems({ ...(network && { network }), ...(resources && { resources }) }))
+      for (const { path, message } of templateProblems(
+        { ...(network && { network }), ...(resources && { resources }) },
+        { workspace: true },
+      ))
         yield { path: ['workspace', ...path], message };
       if (Object.hasOwn(templates, workspaceName))
         yield { path: ['templates', workspaceName], message: 'the workspace is not replaced: what it may do is said under workspace' };

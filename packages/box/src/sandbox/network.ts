@@ -5,6 +5,8 @@ import type { Caller } from '../access/caller.ts';
 import type { SandboxRow } from '../store/tables.ts';
 import { covers, type Policy, parsePolicy, parseRule, type Rule } from './egress/rules.ts';
 import type { NetworkMode } from './living.ts';
+import { isForWorkspaceOnly } from './workspace/grants.ts';
+import { isWorkspace } from './workspace/template.ts';
 
 export interface Network {
   readonly mode: NetworkMode;
@@ -28,7 +30,10 @@ export function providerNetwork(row: Pick<SandboxRow, 'network' | 'template'>): 
 /** For the proxy. What is not in mode allow reaches nothing through it. Credentials are the template's, whoever chose the list. */
 export function policyOf(row: Pick<SandboxRow, 'network' | 'template'>): Policy {
   const { mode, allow } = networkOf(row);
-  const { credentials, internal, tls } = templateIn(row).network;
+  const template = templateIn(row);
+  const { credentials, tls } = template.network;
+  // Whatever a template that was kept says, nobody else has what is the workspace's.
+  const internal = template.network.internal?.filter((grant) => isWorkspace(template) || !isForWorkspaceOnly(grant));
   const bare = mode === 'allow' ? parsePolicy('allow', allow) : ({ mode: 'none', rules: [] } as const);
   return { ...bare, ...(credentials && { credentials }), ...(tls && { tls }), ...(internal && { internal }) };
 }

@@ -6,6 +6,7 @@ import { parseDuration, parseSize } from '../units.ts';
 import { templateDefaults } from './built-in-templates.ts';
 import { credentialDefinition, credentialProblems, toCredential } from './egress/credentials.ts';
 import { parseRule } from './egress/rules.ts';
+import { isForWorkspaceOnly } from './workspace/grants.ts';
 
 const text = (most: number) =>
   z
@@ -68,7 +69,7 @@ export const templateFields = {
         .max(10)
         .optional()
         .describe(
-          'What a sandbox finds at http://box.internal, beside the egress proxy. network: what it may reach. Default: network with mode allow, else nothing',
+          'What a sandbox finds at http://box.internal, beside the egress proxy. network: what it may reach; graph, graph-read: commands of the graph, for the workspace only. Default: network with mode allow, else nothing; in the workspace network and graph',
         ),
     })
     .optional()
@@ -143,7 +144,7 @@ export interface TemplateProblem {
 }
 
 /** What the schema cannot say. */
-export function templateProblems(given: TemplateDefinition): TemplateProblem[] {
+export function templateProblems(given: TemplateDefinition, { workspace = false } = {}): TemplateProblem[] {
   const problems: TemplateProblem[] = [];
   const { ttl, idle, network, providers } = given;
   if (ttl?.default !== undefined && ttl.max !== undefined && ttl.default > ttl.max)
@@ -157,6 +158,13 @@ export function templateProblems(given: TemplateDefinition): TemplateProblem[] {
     } catch (error) {
       problems.push({ path: ['network', 'allow', String(index)], message: (error as Error).message.replace(/\.$/, '') });
     }
+  }
+  for (const [index, grant] of (network?.internal ?? []).entries()) {
+    if (!workspace && isForWorkspaceOnly(grant))
+      problems.push({
+        path: ['network', 'internal', String(index)],
+        message: `only the workspace can have ${grant}, since it reaches over all clients`,
+      });
   }
   for (const { path, message } of credentialProblems(network ?? {})) problems.push({ path: ['network', ...path], message });
   if (providers && new Set(providers).size < providers.length) problems.push({ path: ['providers'], message: 'a provider is named twice' });

@@ -29,7 +29,7 @@ import { progressEvents } from './progress-events.ts';
 import { eventStream } from './sse.ts';
 import { callerOf } from './turnstile.ts';
 
-type App = Hono<{ Bindings: HttpBindings }>;
+export type App = Hono<{ Bindings: HttpBindings }>;
 
 export function createApp(box: Box, pacer: Pacer, mcp: Mcp): App {
   const app: App = new Hono();
@@ -52,7 +52,7 @@ export function createApp(box: Box, pacer: Pacer, mcp: Mcp): App {
   return app;
 }
 
-function mountCommand(app: App, box: Box, pacer: Pacer, command: Command): void {
+export function mountCommand(app: App, box: Box, pacer: Pacer, command: Command): void {
   const route = command.http.path.replace(/:(\w+)\*$/, ':$1{.+}');
   app.on(command.http.method, route, (c) =>
     answer(box, c, command.http.path, (requestId, receivedAt) =>

@@ -12,6 +12,7 @@ import type { Box } from '../box.ts';
 import { messagesOf, orBrokenOff } from './broken-off.ts';
 import { errorAnswer } from './errors.ts';
 import { rawHead, requestIdOf, withoutHops } from './http-heads.ts';
+import { insiderOf } from './insiders.ts';
 import { type Owner, ownerOf, targetOf } from './owner.ts';
 
 /** Only a guard against running in circles: whoever sends it gets what this host alone can answer. */
@@ -102,7 +103,8 @@ export async function passOnRead(
   body: Buffer,
   headers: OutgoingHttpHeaders = {},
 ): Promise<Response | undefined> {
-  if (request.headers[passedOn] || triedInVain.has(request)) return undefined;
+  // What came from inside of a sandbox is answered here or not at all: its headers are nobody's key.
+  if (request.headers[passedOn] || triedInVain.has(request) || insiderOf(request)) return undefined;
   const socket = await reach(box, host);
   if (!socket) return undefined;
   const more = { ...headers, 'content-length': body.length };

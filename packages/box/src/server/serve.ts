@@ -11,6 +11,7 @@ import { removeServerRecord, writeServerRecord } from '../state.ts';
 import { createApp } from './app.ts';
 import { limitConnections, mostConnections } from './connections.ts';
 import { passOn } from './forward.ts';
+import { createInside } from './inside.ts';
 import { answerMalformed, malformedAnswer } from './malformed.ts';
 import { createMcp, type Mcp } from './mcp/mcp.ts';
 import { mayBelongElsewhere } from './owner.ts';
@@ -39,6 +40,8 @@ export async function startServer(config: Config, log: Logger = createLog(config
   const box = await openBox(config, log);
   const turnstile = createTurnstile(doorLimits);
   const mcp = createMcp(box);
+  const inside = createInside(box, turnstile);
+  box.internal.set('graph', inside);
   const server = createServer(
     // A body may take as long as it likes, while it moves.
     // A caller that vanished without a word is noticed by the system after keepAliveInitialDelay and some ten probes.
@@ -86,8 +89,10 @@ export async function startServer(config: Config, log: Logger = createLog(config
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     // Who only listens would hold up the stop; who waits for a run hears its end first.
     mcp.stopListening();
+    inside.mcp.stopListening();
     await box.executions.drain(config.drainTimeout);
     mcp.close();
+    inside.mcp.close();
     // Those who waited for a run still have to read its record, and the database has to be there for it.
     await closeWhenIdle(server, closed);
     server.closeAllConnections();

@@ -6,6 +6,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BoxError } from '@skillbox/protocol';
+import { insiderOf } from './insiders.ts';
 
 export interface TurnstileLimits {
   /** Requests of one caller that may wait at the door, and of all. */
@@ -182,8 +183,12 @@ export function createTurnstile(limits: TurnstileLimits, clock: () => number = (
   };
 }
 
-/** The key as it was sent, good or not, and for whom; nothing for who sends none. */
-export function callerOf({ headers }: IncomingMessage): string {
+/** The key as it was sent, good or not, and for whom; nothing for who sends none. A sandbox for what came through its channel. */
+export function callerOf(request: IncomingMessage): string {
+  const { headers } = request;
+  const inside = insiderOf(request)?.inside;
+  // No header has a NUL in it: nobody else can have this name.
+  if (inside !== undefined) return `inside\0${inside}`;
   const key = headers.authorization ?? headers['x-api-key'] ?? headers['x-access-token'];
   if (key === undefined) return strangers;
   const tenant = headers['x-tenant-id'];

@@ -148,7 +148,7 @@ function quickReference({ client }: Graph, flags: string): string {
     '\n',
   );
   return section('Quick reference', [
-    `${table}\n\nThe same as MCP tools: \`skillbox_status\`, \`skillbox_up\`, \`skillbox_logs\`, \`skillbox_focus\`, \`skillbox_session_event\` and so on.`,
+    `${table}\n\nThe same as MCP tools: \`skillbox_status\`, \`skillbox_up\`, \`skillbox_logs\`, \`skillbox_focus\`, \`skillbox_session_event\` and so on; \`skillbox mcp install claude\` (or \`codex\`) puts them into your settings.`,
   ]);
 }
 

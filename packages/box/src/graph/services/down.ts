@@ -40,8 +40,8 @@ export async function down(runtime: Runtime, selection: Selection, options: Down
   if (options.dryRun) return plan(runtime, selection, options);
   return exclusively(runtime, 'down', async () => {
     const { chosen, whole } = choose(runtime, selection, options);
-    // First: it would start again what is stopped.
-    if (whole) await stopPulse(runtime);
+    // First: it would start again what is stopped. From inside it goes on, and knows what is not wanted.
+    if (whole && runtime.inside === undefined) await stopPulse(runtime);
     return reportOf(await stopAll(runtime, chosen, { wanted: false, waitSeconds: options.waitSeconds }), false);
   });
 }

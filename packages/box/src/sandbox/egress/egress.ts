@@ -7,7 +7,7 @@ import { createGuard, parsePrivateHosts } from './addresses.ts';
 import { createAudit, type Who } from './audit.ts';
 import { createChannels } from './channels.ts';
 import type { Injection } from './injection.ts';
-import { internalServices } from './internal.ts';
+import { type InternalServices, internalServices } from './internal.ts';
 import { createProxy, type EgressCounters, type EgressProxy } from './proxy.ts';
 import { createResolver, type Resolve } from './resolver.ts';
 import type { Policy } from './rules.ts';
@@ -41,6 +41,8 @@ export interface EgressOptions {
   /** Where the box and its parts listen. */
   ownPorts(): ReadonlySet<number>;
   readonly injection?: Injection;
+  /** What sandboxes find at box.internal. Default: what needs nothing but the sandbox itself. */
+  readonly services?: InternalServices;
   /** In place of DNS. */
   readonly resolve?: Resolve;
 }
@@ -52,7 +54,7 @@ export function createEgress(options: EgressOptions): Egress {
   const channels = createChannels(options.folder);
   const proxies = new Map<string, EgressProxy>();
   const parts = {
-    ...{ audit, counters, services: internalServices },
+    ...{ audit, counters, services: options.services ?? internalServices },
     resolve: options.resolve ?? createResolver(servers),
     guard: createGuard({ privateHosts: parsePrivateHosts(options.privateHosts), ownPorts: options.ownPorts }),
     ...(injection && { injection }),

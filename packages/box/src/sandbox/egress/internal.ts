@@ -21,29 +21,39 @@ export const internalAuthorities: ReadonlySet<string> = new Set([
 export interface InternalCall {
   readonly who: Who;
   readonly policy: Policy;
+  /** Those of the service's grants that the sandbox has. */
+  readonly grants: readonly string[];
   /** What follows the first part, with its slash; and the query. */
   readonly rest: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
 }
 
-export type InternalService = (call: InternalCall) => Promise<void>;
+export interface InternalService {
+  /** Any of these gives a way to it. */
+  readonly grants: readonly string[];
+  /** Resolves when the answer is over. */
+  serve(call: InternalCall): Promise<void>;
+}
 
-export const internalServices: ReadonlyMap<string, InternalService> = new Map([['network', showNetwork]]);
+export type InternalServices = ReadonlyMap<string, InternalService>;
 
-export async function serveInternal(
-  services: ReadonlyMap<string, InternalService>,
-  path: string,
-  call: Omit<InternalCall, 'rest'>,
-): Promise<void> {
+/** Those that need nothing but the sandbox itself; what the box adds is its own to say. */
+export const internalServices: InternalServices = new Map([['network', { grants: ['network'], serve: showNetwork }]]);
+
+export async function serveInternal(services: InternalServices, path: string, call: Omit<InternalCall, 'grants' | 'rest'>): Promise<void> {
   const [, name = '', rest = ''] = /^\/([^/?]*)(.*)$/s.exec(path) ?? [];
-  const granted = call.policy.internal ?? ['network'];
-  const service = granted.includes(name) ? services.get(name) : undefined;
-  if (!service) {
-    const there = granted.map((one) => `/${one}`).join(', ') || 'nothing';
-    throw new Refusal('not_found', `There is nothing at ${path.slice(0, 100)} of ${internalHost} for this sandbox. There is: ${there}.`);
+  const granted: readonly string[] = call.policy.internal ?? ['network'];
+  const service = services.get(name);
+  const grants = service?.grants.filter((grant) => granted.includes(grant)) ?? [];
+  if (!service || grants.length === 0) {
+    const there = [...services].flatMap(([one, { grants: any }]) => (any.some((grant) => granted.includes(grant)) ? `/${one}` : []));
+    throw new Refusal(
+      'not_found',
+      `There is nothing at ${path.slice(0, 100)} of ${internalHost} for this sandbox. There is: ${there.join(', ') || 'nothing'}.`,
+    );
   }
-  await service({ ...call, rest });
+  await service.serve({ ...call, grants, rest });
 }
 
 /** What this sandbox may reach, for agents who want to know before they try. */

@@ -15,7 +15,7 @@ import { endToEnd, framingOf, targetOf, tunnelOf } from './heads.ts';
 import { type Host, spellHost } from './hosts.ts';
 import { type Injection, mustSee } from './injection.ts';
 import { insideTarget, intercept, type Tunnel } from './intercept.ts';
-import { type InternalService, serveInternal } from './internal.ts';
+import { type InternalServices, serveInternal } from './internal.ts';
 import { Refusal, type RefusalReason } from './refusal.ts';
 import type { Resolve } from './resolver.ts';
 import type { Ask, Policy } from './rules.ts';
@@ -31,7 +31,7 @@ export interface ProxyParts {
   readonly guard: AddressGuard;
   readonly audit: Audit;
   readonly counters: EgressCounters;
-  readonly services: ReadonlyMap<string, InternalService>;
+  readonly services: InternalServices;
   readonly injection?: Injection;
 }
 

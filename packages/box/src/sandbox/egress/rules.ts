@@ -94,7 +94,7 @@ const matchesPath = (pattern: string, path: string): boolean =>
   pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern;
 
 /** Servers disagree on these: dots that lead up, encoded slashes and dots, backslashes, doubled slashes. A rule on paths takes none. */
-function isPlainPath(path: string): boolean {
+export function isPlainPath(path: string): boolean {
   if (!path.startsWith('/') || /\\|%2e|%2f|%5c|%00|\/\/|[^\x21-\x7e]/i.test(path)) return false;
   return !path.split('/').some((part) => /^\.\.?(;|$)/.test(part));
 }

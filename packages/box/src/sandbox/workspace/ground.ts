@@ -8,6 +8,7 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
 import { packageRoot } from '../../package-root.ts';
+import type { Shown } from './program.ts';
 
 /** As the path mapping of the box has it. */
 export interface GroundMount {
@@ -26,6 +27,8 @@ export interface Ground {
   readonly attached: readonly Attached[];
   /** Made below one of the folders where they are missing. */
   readonly made: readonly { readonly into: string; readonly path: string }[];
+  /** Of the box itself, at paths of the root outside of the folders; for reading only, in this order. */
+  readonly shown: readonly Shown[];
 }
 
 export interface Attached {
@@ -39,6 +42,8 @@ export interface Attached {
 export interface GroundParts {
   readonly mounts: readonly GroundMount[];
   readonly stateRoot: string;
+  /** What else of the box is shown inside. */
+  readonly shown?: readonly Shown[];
 }
 
 /** Parts of the state root that are the inside's by design. */
@@ -48,7 +53,7 @@ const agentHomes = ['.claude', '.codex', '.local'];
 const system = ['/etc', '/proc', '/sys', '/dev', '/run', '/boot', '/usr', '/bin', '/sbin', '/lib', '/lib64'];
 
 /** Throws config_invalid. Looks at the host, and changes nothing. */
-export function groundOf({ mounts, stateRoot }: GroundParts): Ground {
+export function groundOf({ mounts, shown = [], stateRoot }: GroundParts): Ground {
   const inOrder = [...mounts].sort((one, other) => one.path.length - other.path.length);
   for (const mount of inOrder) refuseUnfit(mount, mounts, stateRoot);
   for (const mount of inOrder) refuseUncertain(mount, mounts);
@@ -76,7 +81,7 @@ export function groundOf({ mounts, stateRoot }: GroundParts): Ground {
     const top = topOf(home);
     if (top) made.push({ into: top.name, path: join(relative(top.at, home), name) });
   }
-  return { folders, attached, made };
+  return { folders, attached, made, shown };
 }
 
 /** Path inside, of the root that a variable names. */

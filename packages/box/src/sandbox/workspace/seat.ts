@@ -3,6 +3,7 @@
 import type { ProgramSpec } from '../living.ts';
 import { defaultEnv, homeFolder } from '../programs.ts';
 import { type GroundParts, rootOf } from './ground.ts';
+import { insideBin } from './program.ts';
 
 export interface Seat {
   readonly user: string;
@@ -23,7 +24,7 @@ export const seatOf = ({ mounts, user }: WorkspaceParts): Seat => ({
 /** What every other sandbox has by default is replaced, and nothing else. */
 export function seated({ user, home, start }: Seat, program: ProgramSpec): ProgramSpec {
   const { HOME, PATH, USER } = defaultEnv;
-  const usual = { HOME: [HOME, home], USER: [USER, user], PATH: [PATH, `${home}/.local/bin:${PATH}`] } as const;
+  const usual = { HOME: [HOME, home], USER: [USER, user], PATH: [PATH, `${home}/.local/bin:${insideBin}:${PATH}`] } as const;
   const replaced = Object.entries(usual).flatMap(([name, [from, to]]) => (program.env[name] === from ? [[name, to]] : []));
   return {
     ...program,

@@ -12,6 +12,8 @@ export interface WorkspaceSettings extends Pick<TemplateDefinition, 'network' | 
   readonly provider?: string;
 }
 
+/** Agents in it are told the commands of the graph, and can use them; who does not want that says so in the manifest. */
+const granted = ['network', 'graph'] as const;
 const day = 24 * 3600_000;
 
 /** The source is the box's to say: what is declared or made over the API has another. */
@@ -22,7 +24,7 @@ export function workspaceTemplate({ image, network, provider, resources }: Works
   const definition: TemplateDefinition = {
     description: `The workspace of the box: folders that stay, agent homes, the tools of ${provider === 'docker' ? 'its image' : 'the host'}.`,
     resources: { ...generous, ...given(resources) },
-    ...(network && { network }),
+    network: { internal: [...granted], ...given(network) },
     ...(image !== undefined && { image }),
     ...(provider !== undefined && { providers: [provider] }),
     // It has no end; this is what a time that somebody sets may be.
@@ -37,5 +39,5 @@ const mebi = 2 ** 20;
 const generous = { cpu: 8, memory: 4096 * mebi, disk: 10_240 * mebi, processes: 4096, tmp: 1024 * mebi };
 
 /** Without what is there and undefined. */
-const given = (resources: WorkspaceSettings['resources'] = {}) =>
-  Object.fromEntries(Object.entries(resources).filter(([, value]) => value !== undefined));
+const given = <T extends object>(settings: T | undefined): Partial<T> =>
+  Object.fromEntries(Object.entries(settings ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>;

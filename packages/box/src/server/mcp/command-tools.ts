@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { BoxError } from '@skillbox/protocol';
 import { z } from 'zod';
 import { type Command, Reply, type StreamEvent } from '../../commands/command.ts';
+import { isForInside } from '../../commands/inside.ts';
 import { commands } from '../../commands/registry.ts';
 import { packArchive } from '../../skills/archive.ts';
 import { validate } from '../input.ts';
@@ -65,7 +66,11 @@ export async function callCommand(ask: Ask, command: Command, args: Params): Pro
   return answerOf(command, reply, input);
 }
 
-const allowed = ({ caller }: Ask, { scope }: Command): boolean => scope === null || scope === 'any' || may(caller, scope);
+const allowed = ({ caller }: Ask, command: Command): boolean => {
+  const { scope } = command;
+  if (caller.inside !== undefined && !isForInside(command)) return false;
+  return scope === null || scope === 'any' || may(caller, scope);
+};
 
 function describe(command: Command): Readonly<Record<string, unknown>> {
   const { name, summary, description, output, effect, http } = command;

@@ -1,5 +1,6 @@
 /** What MCP keeps in memory on this host: sessions of older clients, and who listens for changes. */
 
+import { setMaxListeners } from 'node:events';
 import { BoxError } from '@skillbox/protocol';
 import type { Caller } from '../../access/caller.ts';
 import type { Box } from '../../box.ts';
@@ -22,6 +23,8 @@ export const sessionLimits: SessionLimits = { all: 2000, perOwner: 100, idleMs: 
 
 export function createMcp(box: Box, limits: SessionLimits = sessionLimits): Mcp {
   const stopping = new AbortController();
+  // Everybody who listens waits for it, which is no leak.
+  setMaxListeners(0, stopping.signal);
   const sessions = createSessions(limits);
   const changes = createChanges(box);
   const ears = new Map<string, number>();

@@ -132,7 +132,7 @@ export function livingOrders(input: LivingOrderInput): Buffer {
     ...['seccomp', paths.filter],
     ...['bind', paths.guest, 'guest', 'bind', ground ? paths.workspaceEtc : paths.etc, 'etc'],
     ...(channel ? ['bind', channel, 'box'] : []),
-    ...(ground ? groundBinds(ground, diskUid) : []),
+    ...(ground ? [...groundBinds(ground, diskUid), ...shownBinds(ground)] : []),
     ...layers.flatMap((folder, index) => ['idmap', folder, `layer${index}`, String(diskUid)]),
     ...['idmap', disk, 'disk', String(diskUid)],
     ...['stage-exec', String(limits.tmpBytes), String(inodesFor(limits.tmpBytes) * 4)],
@@ -184,12 +184,17 @@ export function groundBinds({ folders, attached }: Ground, diskUid: number): str
   ];
 }
 
+const shownBinds = ({ shown }: Ground): string[] => shown.flatMap(({ host, name }) => ['show', host, name]);
+
 /** Put together on the stage, where the launcher takes each step by itself: bubblewrap would follow a link that lies on the way. */
 export const groundWords = ({ attached, made }: Ground): string[] => [
   ...attached.flatMap(({ name, into, path }) => ['attach', name, into, path]),
   ...made.flatMap(({ into, path }) => ['folder', into, path]),
 ];
-const groundMounts = ({ folders }: Ground): string[] => folders.flatMap(({ name, at }) => ['--bind', `${stage}/${name}`, at]);
+const groundMounts = ({ folders, shown }: Ground): string[] => [
+  ...folders.flatMap(({ name, at }) => ['--bind', `${stage}/${name}`, at]),
+  ...shown.flatMap(({ name, at }) => ['--ro-bind', `${stage}/${name}`, at]),
+];
 
 /** The way to the box, and the certificates that programs need to trust what they find behind it. */
 const channelMounts = (): string[] => [

@@ -18,7 +18,7 @@ import { sandboxUid } from './container.ts';
 
 export interface Workspace {
   readonly seat: Seat;
-  /** Who the user is, inside. */
+  /** Who the user is, inside, and what of the box is shown there: the engine opens these, which nothing inside can write. */
   readonly mounts: readonly MountSettings[];
   /** Empty folders that nobody can write, where its own will be. Throws what keeps this host from having it. */
   places(): Readonly<Record<string, string>>;
@@ -48,7 +48,9 @@ export function openWorkspace({ folder, launcher, parts, runtime }: WorkspaceOpt
   };
   return {
     seat,
-    mounts: Object.entries(files).map(([Target, Source]) => ({ Type: 'bind', Source, Target, ReadOnly: true })),
+    mounts: [...Object.entries(files), ...(parts.shown ?? []).map(({ at, host }) => [at, host] as const)].map(([Target, Source]) => ({
+      ...{ Type: 'bind', Source, Target, ReadOnly: true },
+    })),
     places: () => Object.fromEntries(ground().folders.map(({ at }) => [at, 'ro,noexec,nosuid,nodev,size=4096,mode=0555'])),
     async handOver(socketPath) {
       const own = ground();
