@@ -2966,6 +2966,8 @@ type SyncRequest struct {
 	GraphSelection
 	// Tells what would be done, and does nothing
 	DryRun bool `json:"dry_run,omitempty"`
+	// Hears each part of the work that begins or ends, and lines about it; not for Context
+	OnProgress func(WorkProgress) `json:"-"`
 }
 
 // BootstrapRequest asks for Bootstrap.
@@ -3002,6 +3004,8 @@ type FocusRequest struct {
 	Mode        string  `json:"mode,omitempty"`
 	Resume      bool    `json:"resume,omitempty"`
 	WaitSeconds float64 `json:"wait_seconds,omitempty"`
+	// Hears each part of the work that begins or ends, and lines about it
+	OnProgress func(WorkProgress) `json:"-"`
 }
 
 // Status tells the state of everything that is declared, and what needs attention.
@@ -3025,27 +3029,27 @@ func (r *Runtime) Render(ctx context.Context, selection GraphSelection, why bool
 
 // Sync brings repos, artifacts, env files, log folders and skills to what is declared.
 func (r *Runtime) Sync(ctx context.Context, request SyncRequest) (*SyncReport, error) {
-	return ask[SyncReport](ctx, r.conn, "POST /v1/runtime/sync", request, send{waits: true})
+	return work[SyncReport](ctx, r.conn, "POST /v1/runtime/sync", request, request.OnProgress)
 }
 
 // Bootstrap syncs, then runs the tasks whose success check does not hold yet.
 func (r *Runtime) Bootstrap(ctx context.Context, request BootstrapRequest) (*BootstrapReport, error) {
-	return ask[BootstrapReport](ctx, r.conn, "POST /v1/runtime/bootstrap", request, send{waits: true})
+	return work[BootstrapReport](ctx, r.conn, "POST /v1/runtime/bootstrap", request, request.OnProgress)
 }
 
 // Up starts services with what they need, and waits until they are healthy: look at OK.
 func (r *Runtime) Up(ctx context.Context, request ServiceRequest) (*UpReport, error) {
-	return ask[UpReport](ctx, r.conn, "POST /v1/runtime/up", request, send{waits: true})
+	return work[UpReport](ctx, r.conn, "POST /v1/runtime/up", request, request.OnProgress)
 }
 
 // Down stops services, those that need others first. The server that answers goes on.
 func (r *Runtime) Down(ctx context.Context, request ServiceRequest) (*DownReport, error) {
-	return ask[DownReport](ctx, r.conn, "POST /v1/runtime/down", request, send{waits: true})
+	return work[DownReport](ctx, r.conn, "POST /v1/runtime/down", request, request.OnProgress)
 }
 
 // Restart stops services with those that need them, then starts all of these again.
 func (r *Runtime) Restart(ctx context.Context, request ServiceRequest) (*UpReport, error) {
-	return ask[UpReport](ctx, r.conn, "POST /v1/runtime/restart", request, send{waits: true})
+	return work[UpReport](ctx, r.conn, "POST /v1/runtime/restart", request, request.OnProgress)
 }
 
 // Logs are the last lines that services and tasks wrote.
@@ -3055,6 +3059,13 @@ func (r *Runtime) Logs(ctx context.Context, query LogQuery) ([]ServiceLog, error
 		return nil, err
 	}
 	return logs.Items, nil
+}
+
+// FollowLogs gives the last lines, then each that is written, from the beginning or after the one with lastEventID; goes on by itself
+// where a connection broke. It ends with ctx, or when it is closed.
+func (r *Runtime) FollowLogs(ctx context.Context, query LogQuery, lastEventID string) *Stream[ServiceLogLine] {
+	endless := func(ServerEvent[ServiceLogLine]) bool { return false }
+	return follow(ctx, r.conn, "GET /v1/runtime/logs", query, endless, lastEventID)
 }
 
 // Doctor checks the machine and the graph, with the line that mends each fault.
@@ -3069,7 +3080,7 @@ func (r *Runtime) Context(ctx context.Context, request SyncRequest) (*ContextRep
 
 // Focus activates a client in one pass; with Resume the last one, without redoing what still holds.
 func (r *Runtime) Focus(ctx context.Context, request FocusRequest) (*FocusReport, error) {
-	return ask[FocusReport](ctx, r.conn, "POST /v1/runtime/focus", request, send{waits: true})
+	return work[FocusReport](ctx, r.conn, "POST /v1/runtime/focus", request, request.OnProgress)
 }
 
 // Pulse tells what the supervisor sees and did.
@@ -3205,6 +3216,8 @@ type send struct {
 	contentType    string
 	idempotencyKey string
 	lastEventID    string
+	// The answer should be events.
+	events bool
 	// A status of errors that is an answer here.
 	accept int
 	// What is asked takes as long as it takes.
@@ -3353,6 +3366,9 @@ func (c *connection) setHeaders(wire *http.Request, request *wireRequest, send s
 	set("Content-Type", request.contentType)
 	set("Idempotency-Key", send.idempotencyKey)
 	set("Last-Event-ID", send.lastEventID)
+	if send.events {
+		set("Accept", "text/event-stream")
+	}
 }
 
 // answer is what came, and the limits under which it is read.
@@ -3435,18 +3451,32 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
+type errorBody struct {
+	Error     string          `json:"error"`
+	Message   string          `json:"message"`
+	Hint      string          `json:"hint"`
+	RequestID string          `json:"request_id"`
+	Details   json.RawMessage `json:"details"`
+}
+
+// failureIn is the error that an event tells, with the status that an answer would have had.
+func failureIn(data []byte) error {
+	var told struct {
+		errorBody
+		Status int `json:"status"`
+	}
+	if err := json.Unmarshal(data, &told); err != nil {
+		return err
+	}
+	return &APIError{told.Status, told.Error, told.Message, told.Hint, told.RequestID, told.Details, 0}
+}
+
 func errorOf(address string, response *http.Response) error {
 	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		return err
 	}
-	var body struct {
-		Error     string          `json:"error"`
-		Message   string          `json:"message"`
-		Hint      string          `json:"hint"`
-		RequestID string          `json:"request_id"`
-		Details   json.RawMessage `json:"details"`
-	}
+	var body errorBody
 	if json.Unmarshal(content, &body) != nil || body.Error == "" {
 		message := fmt.Sprintf("%s answered with status %d, but not as a Skillbox does.", address, response.StatusCode)
 		return &ClientError{Code: "unreachable", Message: message, Hint: "Something else may listen there, or stand before the box."}
@@ -3696,13 +3726,52 @@ func (s *Stream[T]) Next() bool {
 }
 
 func (s *Stream[T]) connect() error {
-	answer, err := s.conn.open(s.ctx, s.route, s.input, send{lastEventID: s.lastEventID})
+	answer, err := s.conn.open(s.ctx, s.route, s.input, send{lastEventID: s.lastEventID, events: true})
 	if err != nil {
 		return err
 	}
 	answer.listening()
 	s.answer, s.reader = answer, bufio.NewReader(answer)
 	return nil
+}
+
+// work asks for what takes long; onProgress, which may be nil, hears how it goes on. Ending ctx interrupts it, in order.
+func work[T any](ctx context.Context, conn *connection, route string, input any, onProgress func(WorkProgress)) (*T, error) {
+	if onProgress == nil {
+		return ask[T](ctx, conn, route, input, send{waits: true})
+	}
+	answer, err := conn.open(ctx, route, input, send{waits: true, events: true})
+	if err != nil {
+		return nil, err
+	}
+	result := new(T)
+	if !strings.HasPrefix(answer.response.Header.Get("Content-Type"), "text/event-stream") {
+		// A box that is older than this.
+		defer answer.Close()
+		return result, answer.failure(json.NewDecoder(answer).Decode(result))
+	}
+	answer.listening()
+	stream := &Stream[json.RawMessage]{ctx: ctx, conn: conn, answer: answer, reader: bufio.NewReader(answer)}
+	defer stream.Close()
+	for {
+		event, data, err := stream.block()
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			return nil, err
+		case event.Event == "result":
+			return result, json.Unmarshal([]byte(data), result)
+		case event.Event == "error":
+			return nil, failureIn([]byte(data))
+		case event.Event == "progress":
+			progress := WorkProgress{}
+			if err := json.Unmarshal([]byte(data), &progress); err != nil {
+				return nil, err
+			}
+			onProgress(progress)
+		}
+	}
 }
 
 func (s *Stream[T]) disconnect() error {
@@ -3720,19 +3789,28 @@ func (s *Stream[T]) read() error {
 			return err
 		}
 	}
+	event, data, err := s.block()
+	if err != nil {
+		return err
+	}
+	return s.decode(event, data)
+}
+
+// block is the next event and its data as it came.
+func (s *Stream[T]) block() (ServerEvent[T], string, error) {
 	event := ServerEvent[T]{Event: "message"}
 	var data []string
 	for {
 		line, err := s.reader.ReadString('\n')
 		if err != nil {
-			return &ClientError{Code: "unreachable", Message: "The stream ended before its end.", Err: err, broken: true}
+			return event, "", &ClientError{Code: "unreachable", Message: "The stream ended before its end.", Err: err, broken: true}
 		}
 		line = strings.TrimRight(line, "\r\n")
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case line == "" && len(data) > 0:
-			return s.decode(event, strings.Join(data, "\n"))
+			return event, strings.Join(data, "\n"), nil
 		case name == "id":
 			event.ID = value
 		case name == "event":

@@ -57,13 +57,14 @@ void client.sandboxes.list({ state: 'asleep' });
       expect(`${code} ${stderr} ${block}`).toMatch(/^0 /);
       outputs.push(stdout);
     }
-    const [discover, tenant, follow, sandbox, errors] = outputs;
+    const [discover, tenant, follow, sandbox, environment, errors] = outputs;
     expect(discover).toMatch(/data-analysis: .+row_count: 5.+mean: 3/s);
     expect(tenant).toContain("summary: 'Long text here...'");
     expect(follow).toMatch(/status running\nstdout Counted the words\.\n.*status success\n\{\s+total_words: 6/s);
     expect(sandbox).toMatch(/hello from .*hello\.py\nexit code 0\ntyped in\n/);
+    expect(environment).toMatch(/sync: planned, Would sync.*\ntrue\n$/s);
     expect(errors).toMatch(/^404 skill_not_found .+ [0-9a-f-]{36}\nTimeoutError\n$/);
-    expect(outputs).toHaveLength(5);
+    expect(outputs).toHaveLength(6);
   }, 90_000);
 });
 

@@ -57,7 +57,7 @@ export async function* follow<R extends keyof Routes>(
   let last = lastEventId;
   for (let number = 0; ; ) {
     try {
-      const headers: Record<string, string> = last === undefined ? {} : { 'Last-Event-ID': last };
+      const headers: Record<string, string> = { Accept: 'text/event-stream', ...(last !== undefined && { 'Last-Event-ID': last }) };
       const response = await connection.open(route, input, { signal, headers });
       for await (const event of readEvents<Routes[R]['output']>(response.body as ReadableStream<Uint8Array>)) {
         number = 0;

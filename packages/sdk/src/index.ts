@@ -6,6 +6,8 @@ export { APIError, ConnectionError, SkillboxError, TimeoutError } from './errors
 export type { FollowOptions, ServerEvent } from './event-stream.ts';
 export { type ExecutionList, type ExecutionResult, isFinal, type OutputEvent, type RunRequest } from './executions.ts';
 export type { ExecOptions, ExecResult, OutputOptions, ProgramHandle, ProgramOutput, StartOptions } from './programs.ts';
+export type { ProgressOptions } from './progress.ts';
+export type { LogEvent } from './runtime.ts';
 export type { ForkRequest, NetworkChange, SandboxHandle } from './sandbox.ts';
 export type { SandboxList, SnapshotList } from './sandboxes.ts';
 export type { Terminal, TerminalExit, TerminalOptions } from './terminal.ts';

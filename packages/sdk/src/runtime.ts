@@ -1,12 +1,17 @@
-/** The declared environment of the box, and the timelines of work in it. What starts or fetches is waited for without a limit. */
+/**
+ * The declared environment of the box, and the timelines of work in it. What starts or fetches is waited for without a limit, and with
+ * `onProgress` it tells how it goes on.
+ */
 
 import type { CallOptions } from './connection.ts';
+import { type FollowOptions, follow, type ServerEvent } from './event-stream.ts';
 import { Group } from './group.ts';
+import { callWithProgress, type ProgressOptions } from './progress.ts';
 import type * as t from './types.ts';
 
 type Input<R extends keyof t.Routes> = t.Routes[R]['input'];
 
-const patient = (options: CallOptions = {}): CallOptions => ({ timeoutMs: 0, ...options });
+export type LogEvent = ServerEvent<t.ServiceLogLine>;
 
 export class Runtime extends Group {
   /** State of everything that is declared, and what needs attention. */
@@ -25,33 +30,39 @@ export class Runtime extends Group {
   }
 
   /** Brings repos, artifacts, env files, log folders and skills to what is declared. */
-  sync(request: Input<'POST /v1/runtime/sync'> = {}, options?: CallOptions): Promise<t.SyncReport> {
-    return this.connection.call('POST /v1/runtime/sync', request, patient(options));
+  sync(request: Input<'POST /v1/runtime/sync'> = {}, options?: ProgressOptions): Promise<t.SyncReport> {
+    return callWithProgress(this.connection, 'POST /v1/runtime/sync', request, options);
   }
 
   /** Syncs, then runs the tasks whose success check does not hold yet. */
-  bootstrap(request: Input<'POST /v1/runtime/bootstrap'> = {}, options?: CallOptions): Promise<t.BootstrapReport> {
-    return this.connection.call('POST /v1/runtime/bootstrap', request, patient(options));
+  bootstrap(request: Input<'POST /v1/runtime/bootstrap'> = {}, options?: ProgressOptions): Promise<t.BootstrapReport> {
+    return callWithProgress(this.connection, 'POST /v1/runtime/bootstrap', request, options);
   }
 
   /** Starts services with what they need, and waits until they are healthy: look at `ok`. */
-  up(request: Input<'POST /v1/runtime/up'> = {}, options?: CallOptions): Promise<t.UpReport> {
-    return this.connection.call('POST /v1/runtime/up', request, patient(options));
+  up(request: Input<'POST /v1/runtime/up'> = {}, options?: ProgressOptions): Promise<t.UpReport> {
+    return callWithProgress(this.connection, 'POST /v1/runtime/up', request, options);
   }
 
   /** Stops services, those that need others first. The server that answers goes on. */
-  down(request: Input<'POST /v1/runtime/down'> = {}, options?: CallOptions): Promise<t.DownReport> {
-    return this.connection.call('POST /v1/runtime/down', request, patient(options));
+  down(request: Input<'POST /v1/runtime/down'> = {}, options?: ProgressOptions): Promise<t.DownReport> {
+    return callWithProgress(this.connection, 'POST /v1/runtime/down', request, options);
   }
 
   /** Stops services with those that need them, then starts all of these again. */
-  restart(request: Input<'POST /v1/runtime/restart'> = {}, options?: CallOptions): Promise<t.UpReport> {
-    return this.connection.call('POST /v1/runtime/restart', request, patient(options));
+  restart(request: Input<'POST /v1/runtime/restart'> = {}, options?: ProgressOptions): Promise<t.UpReport> {
+    return callWithProgress(this.connection, 'POST /v1/runtime/restart', request, options);
   }
 
   /** The last lines that services and tasks wrote. */
   async logs(query: Input<'GET /v1/runtime/logs'> = {}, options?: CallOptions): Promise<t.ServiceLog[]> {
     return (await this.connection.call('GET /v1/runtime/logs', query, options)).items;
+  }
+
+  /** The last lines, then each that is written, until the signal aborts; goes on by itself where a connection broke. */
+  async *followLogs(query: Input<'GET /v1/runtime/logs'> = {}, options: FollowOptions = {}): AsyncGenerator<LogEvent> {
+    const events = follow(this.connection, 'GET /v1/runtime/logs', query, () => false, options);
+    for await (const event of events) yield event as unknown as LogEvent;
   }
 
   /** Checks the machine and the graph, with the line that mends each fault. */
@@ -65,8 +76,8 @@ export class Runtime extends Group {
   }
 
   /** Activates a client in one pass; with `{ resume: true }` the last one, without redoing what still holds. */
-  focus(request: Input<'POST /v1/runtime/focus'>, options?: CallOptions): Promise<t.FocusReport> {
-    return this.connection.call('POST /v1/runtime/focus', request, patient(options));
+  focus(request: Input<'POST /v1/runtime/focus'>, options?: ProgressOptions): Promise<t.FocusReport> {
+    return callWithProgress(this.connection, 'POST /v1/runtime/focus', request, options);
   }
 
   /** What the supervisor sees and did. */

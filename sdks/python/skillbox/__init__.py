@@ -2302,7 +2302,7 @@ def _follow(
 def _events(
     connection: _Connection, route: str, input: Mapping[str, Any], kind: Type[T], last_event_id: Optional[str]
 ) -> Iterator[ServerEvent[T]]:
-    headers = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
+    headers = {"Accept": "text/event-stream", **({} if last_event_id is None else {"Last-Event-ID": last_event_id})}
     with connection.open(route, input, headers=headers) as answer:
         for id, event, data in answer._events():
             yield ServerEvent(id, event, _decode(kind, json.loads(data)))
@@ -3011,8 +3011,14 @@ class Host(_Group):
         return self._list(StaleSandbox, "POST /v1/host/reap", _given(dry_run=dry_run))
 
 
+OnProgress = Callable[[WorkProgress], object]
+
+
 class Runtime(_Group):
-    """The declared environment of the box. profile and service take several names with commas between them."""
+    """The declared environment of the box. profile and service take several names with commas between them.
+
+    With on_progress, what takes long tells how it goes on: each part that begins or ends, and lines about it.
+    """
 
     def status(self, *, client: Optional[str] = None, profile: Optional[str] = None) -> RuntimeStatus:
         """State of everything that is declared, and what needs attention."""
@@ -3026,10 +3032,17 @@ class Runtime(_Group):
         """What is declared, after overlays, profiles and placeholders."""
         return self._ask(RenderedGraph, "GET /v1/runtime/graph", _given(client=client, profile=profile, why=why))
 
-    def sync(self, *, client: Optional[str] = None, profile: Optional[str] = None, dry_run: Optional[bool] = None) -> SyncReport:
+    def sync(
+        self,
+        *,
+        client: Optional[str] = None,
+        profile: Optional[str] = None,
+        dry_run: Optional[bool] = None,
+        on_progress: Optional[OnProgress] = None,
+    ) -> SyncReport:
         """Brings repos, artifacts, env files, log folders and skills to what is declared."""
         request = _given(client=client, profile=profile, dry_run=dry_run)
-        return self._ask(SyncReport, "POST /v1/runtime/sync", request, waits=True)
+        return self._work(SyncReport, "POST /v1/runtime/sync", request, on_progress)
 
     def bootstrap(
         self,
@@ -3038,10 +3051,11 @@ class Runtime(_Group):
         profile: Optional[str] = None,
         task: Optional[str] = None,
         dry_run: Optional[bool] = None,
+        on_progress: Optional[OnProgress] = None,
     ) -> BootstrapReport:
         """Syncs, then runs the tasks whose success check does not hold yet."""
         request = _given(client=client, profile=profile, task=task, dry_run=dry_run)
-        return self._ask(BootstrapReport, "POST /v1/runtime/bootstrap", request, waits=True)
+        return self._work(BootstrapReport, "POST /v1/runtime/bootstrap", request, on_progress)
 
     def up(
         self,
@@ -3052,10 +3066,11 @@ class Runtime(_Group):
         mode: Optional[Literal["reuse", "prod", "fresh"]] = None,
         dry_run: Optional[bool] = None,
         wait_seconds: Optional[float] = None,
+        on_progress: Optional[OnProgress] = None,
     ) -> UpReport:
         """Starts services with what they need, and waits until they are healthy: look at ok."""
         request = _given(client=client, profile=profile, service=service, mode=mode, dry_run=dry_run, wait_seconds=wait_seconds)
-        return self._ask(UpReport, "POST /v1/runtime/up", request, waits=True)
+        return self._work(UpReport, "POST /v1/runtime/up", request, on_progress)
 
     def down(
         self,
@@ -3065,10 +3080,11 @@ class Runtime(_Group):
         service: Optional[str] = None,
         dry_run: Optional[bool] = None,
         wait_seconds: Optional[float] = None,
+        on_progress: Optional[OnProgress] = None,
     ) -> DownReport:
         """Stops services, those that need others first. The server that answers goes on."""
         request = _given(client=client, profile=profile, service=service, dry_run=dry_run, wait_seconds=wait_seconds)
-        return self._ask(DownReport, "POST /v1/runtime/down", request, waits=True)
+        return self._work(DownReport, "POST /v1/runtime/down", request, on_progress)
 
     def restart(
         self,
@@ -3079,10 +3095,11 @@ class Runtime(_Group):
         mode: Optional[Literal["reuse", "prod", "fresh"]] = None,
         dry_run: Optional[bool] = None,
         wait_seconds: Optional[float] = None,
+        on_progress: Optional[OnProgress] = None,
     ) -> UpReport:
         """Stops services with those that need them, then starts all of these again."""
         request = _given(client=client, profile=profile, service=service, mode=mode, dry_run=dry_run, wait_seconds=wait_seconds)
-        return self._ask(UpReport, "POST /v1/runtime/restart", request, waits=True)
+        return self._work(UpReport, "POST /v1/runtime/restart", request, on_progress)
 
     def logs(
         self,
@@ -3095,6 +3112,19 @@ class Runtime(_Group):
         """The last lines that services and tasks wrote."""
         query = _given(client=client, profile=profile, service=service, lines=lines)
         return self._list(ServiceLog, "GET /v1/runtime/logs", query).items
+
+    def follow_logs(
+        self,
+        *,
+        client: Optional[str] = None,
+        profile: Optional[str] = None,
+        service: Optional[str] = None,
+        lines: Optional[int] = None,
+        last_event_id: Optional[str] = None,
+    ) -> Iterator[ServerEvent[ServiceLogLine]]:
+        """The last lines, then each that is written; goes on by itself where a connection broke. It has no end."""
+        query = _given(client=client, profile=profile, service=service, lines=lines)
+        return _follow(self._connection, "GET /v1/runtime/logs", query, ServiceLogLine, lambda event: False, last_event_id)
 
     def doctor(self, *, client: Optional[str] = None, profile: Optional[str] = None) -> GraphExamination:
         """Checks the machine and the graph, with the line that mends each fault."""
@@ -3113,10 +3143,11 @@ class Runtime(_Group):
         mode: Optional[Literal["reuse", "prod", "fresh"]] = None,
         resume: Optional[bool] = None,
         wait_seconds: Optional[float] = None,
+        on_progress: Optional[OnProgress] = None,
     ) -> FocusReport:
         """Activates a client in one pass; with resume the last one, without redoing what still holds."""
         request = _given(client_id=client_id, profile=profile, service=service, mode=mode, resume=resume, wait_seconds=wait_seconds)
-        return self._ask(FocusReport, "POST /v1/runtime/focus", request, waits=True)
+        return self._work(FocusReport, "POST /v1/runtime/focus", request, on_progress)
 
     def pulse(self) -> PulseStatus:
         """What the supervisor sees and did."""
@@ -3128,6 +3159,24 @@ class Runtime(_Group):
     def stop_pulse(self) -> PulseStatus:
         """Services go on, and nobody starts them again when they fall."""
         return self._ask(PulseStatus, "POST /v1/runtime/pulse/stop", {})
+
+    def _work(self, kind: Type[T], route: str, request: Mapping[str, Any], on_progress: Optional[OnProgress]) -> T:
+        """Waited for as long as it takes; closing the connection interrupts it, in order."""
+        if on_progress is None:
+            return self._ask(kind, route, request, waits=True)
+        with self._connection.open(route, request, headers={"Accept": "text/event-stream"}, waits=True) as answer:
+            if not (answer.header("Content-Type") or "").startswith("text/event-stream"):
+                # A box that is older than this.
+                return typing.cast(T, _decode(kind, json.loads(answer.read())))
+            for _id, event, data in answer._events():
+                value = json.loads(data)
+                if event == "result":
+                    return typing.cast(T, _decode(kind, value))
+                if event == "error":
+                    raise APIError(value.pop("status"), value, None)
+                if event == "progress":
+                    on_progress(_decode(WorkProgress, value))
+        raise _StreamEnded(self._connection.url)
 
 
 class Sessions(_Group):

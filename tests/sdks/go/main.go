@@ -434,23 +434,31 @@ func callRest(ctx context.Context, c *skillbox.Client, name string, w with) (any
 	case "runtime.render":
 		return c.Runtime.Render(ctx, into[skillbox.GraphSelection](w), w.truth("why"))
 	case "runtime.sync":
-		return c.Runtime.Sync(ctx, into[skillbox.SyncRequest](w))
+		request := into[skillbox.SyncRequest](w)
+		return listened(w, &request.OnProgress, func() (any, error) { return c.Runtime.Sync(ctx, request) })
 	case "runtime.bootstrap":
-		return c.Runtime.Bootstrap(ctx, into[skillbox.BootstrapRequest](w))
+		request := into[skillbox.BootstrapRequest](w)
+		return listened(w, &request.OnProgress, func() (any, error) { return c.Runtime.Bootstrap(ctx, request) })
 	case "runtime.up":
-		return c.Runtime.Up(ctx, into[skillbox.ServiceRequest](w))
+		request := into[skillbox.ServiceRequest](w)
+		return listened(w, &request.OnProgress, func() (any, error) { return c.Runtime.Up(ctx, request) })
 	case "runtime.down":
-		return c.Runtime.Down(ctx, into[skillbox.ServiceRequest](w))
+		request := into[skillbox.ServiceRequest](w)
+		return listened(w, &request.OnProgress, func() (any, error) { return c.Runtime.Down(ctx, request) })
 	case "runtime.restart":
-		return c.Runtime.Restart(ctx, into[skillbox.ServiceRequest](w))
+		request := into[skillbox.ServiceRequest](w)
+		return listened(w, &request.OnProgress, func() (any, error) { return c.Runtime.Restart(ctx, request) })
 	case "runtime.logs":
 		return c.Runtime.Logs(ctx, into[skillbox.LogQuery](w))
+	case "runtime.follow_logs":
+		return events(c.Runtime.FollowLogs(ctx, into[skillbox.LogQuery](w), ""), w.number("first"))
 	case "runtime.doctor":
 		return c.Runtime.Doctor(ctx, into[skillbox.GraphSelection](w))
 	case "runtime.context":
 		return c.Runtime.Context(ctx, into[skillbox.SyncRequest](w))
 	case "runtime.focus":
-		return c.Runtime.Focus(ctx, into[skillbox.FocusRequest](w))
+		request := into[skillbox.FocusRequest](w)
+		return listened(w, &request.OnProgress, func() (any, error) { return c.Runtime.Focus(ctx, request) })
 	case "runtime.pulse":
 		return c.Runtime.Pulse(ctx)
 	case "runtime.start_pulse":
@@ -542,6 +550,31 @@ func waited(result *skillbox.ExecResult, err error) (map[string]any, error) {
 }
 
 // events reads a stream: as many as are wanted, or to its end.
+// listened adds to the result what was heard of services, where the step asks for progress.
+func listened(w with, onProgress *func(skillbox.WorkProgress), work func() (any, error)) (any, error) {
+	if !w.truth("progress") {
+		return work()
+	}
+	ended := map[string]bool{}
+	*onProgress = func(progress skillbox.WorkProgress) {
+		if step := progress.Step; step != nil && step.Kind == "service" && step.State != "running" {
+			ended[step.Name+" "+step.State] = true
+		}
+	}
+	result, err := work()
+	if err != nil {
+		return nil, err
+	}
+	heard := []string{}
+	for one := range ended {
+		heard = append(heard, one)
+	}
+	sort.Strings(heard)
+	whole := plain(result).(map[string]any)
+	whole["heard"] = heard
+	return whole, nil
+}
+
 func events[T any](stream *skillbox.Stream[T], wanted int) (any, error) {
 	defer stream.Close()
 	seen := []any{}

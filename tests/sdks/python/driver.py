@@ -28,6 +28,7 @@ from skillbox import (  # noqa: E402
     SandboxHandle,
     ServerEvent,
     SkillboxError,
+    WorkProgress,
 )
 
 scenario = json.loads(Path(os.environ["SCENARIO"]).read_text())
@@ -80,11 +81,24 @@ def watch(sandbox: SandboxHandle, w: With) -> Any:
     return seen
 
 
-def follow(c: Client, w: With) -> Any:
+def listened(work: Callable[..., Any], w: With) -> Any:
+    w.pop("progress")
+    heard = set()
+
+    def hear(progress: WorkProgress) -> None:
+        step = progress.step
+        if step is not None and step.kind == "service" and step.state != "running":
+            heard.add(f"{step.name} {step.state}")
+
+    result = work(**w, on_progress=hear)
+    return {**shown(result), "heard": sorted(heard)}
+
+
+def follow(stream: Callable[..., Any], w: With) -> Any:
     first = w.pop("first")
-    events = c.events.follow(**w)
+    events = stream(**w)
     seen = list(islice(events, first))
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     return seen
 
 
@@ -99,13 +113,16 @@ def call(c: Client, name: str, w: With) -> Any:
         "executions.run": lambda: run(c.executions.run)(w),
         "executions.submit": lambda: run(c.executions.submit)(w),
         "executions.all": lambda: c.executions.all(**{name: value for name, value in w.items() if name != "limit"}),
-        "events.follow": lambda: follow(c, w),
+        "events.follow": lambda: follow(c.events.follow, w),
+        "runtime.follow_logs": lambda: follow(c.runtime.follow_logs, w),
         "sandboxes.list": lambda: labelled(c.sandboxes.list, w),
         "sandboxes.all": lambda: labelled(c.sandboxes.all, w),
         "sandboxes.delete_snapshot": lambda: c.sandboxes.delete_snapshot(w["snapshot"]),
     }
     if name in special:
         return special[name]()
+    if "progress" in w:
+        return listened(getattr(getattr(c, group), method), w)
     if group == "client":
         return getattr(c, method)(**w)
     if group not in ("sandbox", "program", "files"):

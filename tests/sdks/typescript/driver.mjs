@@ -146,15 +146,20 @@ const calls = {
   'runtime.status': (c, w) => c.runtime.status(w),
   'runtime.describe': (c) => c.runtime.describe(),
   'runtime.render': (c, w) => c.runtime.render(w),
-  'runtime.sync': (c, w) => c.runtime.sync(w),
-  'runtime.bootstrap': (c, w) => c.runtime.bootstrap(w),
-  'runtime.up': (c, w) => c.runtime.up(w),
-  'runtime.down': (c, w) => c.runtime.down(w),
-  'runtime.restart': (c, w) => c.runtime.restart(w),
+  'runtime.sync': (c, w) => listened(w, (rest, options) => c.runtime.sync(rest, options)),
+  'runtime.bootstrap': (c, w) => listened(w, (rest, options) => c.runtime.bootstrap(rest, options)),
+  'runtime.up': (c, w) => listened(w, (rest, options) => c.runtime.up(rest, options)),
+  'runtime.down': (c, w) => listened(w, (rest, options) => c.runtime.down(rest, options)),
+  'runtime.restart': (c, w) => listened(w, (rest, options) => c.runtime.restart(rest, options)),
   'runtime.logs': (c, w) => c.runtime.logs(w),
+  'runtime.follow_logs': async (c, { first, ...query }) => {
+    const events = [];
+    for await (const event of c.runtime.followLogs(query)) if (events.push(event) === first) return events;
+    throw new Error('the stream ended by itself');
+  },
   'runtime.doctor': (c, w) => c.runtime.doctor(w),
   'runtime.context': (c, w) => c.runtime.context(w),
-  'runtime.focus': (c, w) => c.runtime.focus(w),
+  'runtime.focus': (c, w) => listened(w, (rest, options) => c.runtime.focus(rest, options)),
   'runtime.pulse': (c) => c.runtime.pulse(),
   'runtime.start_pulse': (c, w) => c.runtime.startPulse(w),
   'runtime.stop_pulse': (c) => c.runtime.stopPulse(),
@@ -222,6 +227,15 @@ async function execute(sandbox, command, stream, options) {
   };
   const { pid: _pid, ...ended } = await sandbox.exec(command, { ...options, onStdout, onStderr });
   return { ...ended, ...heard };
+}
+
+async function listened({ progress, ...rest }, work) {
+  if (!progress) return work(rest);
+  const heard = new Set();
+  const onProgress = ({ step }) => {
+    if (step?.kind === 'service' && step.state !== 'running') heard.add(`${step.name} ${step.state}`);
+  };
+  return { ...(await work(rest, { onProgress })), heard: [...heard].sort() };
 }
 
 function describe(error) {
