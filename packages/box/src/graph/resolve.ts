@@ -24,6 +24,7 @@ import type {
 import type { PathMap } from './paths.ts';
 import { graphFolder } from './runtime.ts';
 import type { Declared, DeclaredSections } from './schema.ts';
+import { holdsWrittenPassword } from './secret-looks.ts';
 import { type Filled, type FillOptions, looksSecret, type Reader, type Variables } from './variables.ts';
 
 export interface ResolveContext {
@@ -100,7 +101,7 @@ class ItemReader {
   }
 
   text(field: Path, value: string, options?: Partial<FillOptions>): string {
-    if (holdsPassword(value))
+    if (holdsWrittenPassword(value))
       this.fault(
         'graph.secret_written',
         field,
@@ -183,8 +184,6 @@ class ItemReader {
     return this.context.paths.mounts.find((mount) => mount.variable === variable)?.path ?? '/';
   }
 }
-
-const holdsPassword = (value: string): boolean => /\/\/[^/@\s$]*:[^/@\s$]+@/.test(value);
 
 function toRepo(declared: Declared<'repos'>, at: ItemReader): Repo {
   const { source, sync } = declared;

@@ -4,6 +4,7 @@ import { type Config, settings } from '../config.ts';
 import { nearestName } from '../suggest.ts';
 import type { Origin } from './graph.ts';
 import { hostVariable, type PathMap } from './paths.ts';
+import { holdsPassword, secretWords } from './secret-looks.ts';
 
 /** Who reads the text: a person or the box (workspace paths), a program on the host, or one in a sandbox. */
 export type Reader = 'workspace' | 'host';
@@ -39,10 +40,9 @@ export interface Variables {
 /** Escaped with one more $: $${NAME} stays ${NAME}. Other forms, such as ${name} and ${NAME:-x}, belong to the shell. */
 const placeholder = /(\$?)\$\{([A-Z][A-Z0-9_]*)\}/g;
 
-const secretWords = /TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|KEY/i;
-export const looksSecret = (name: string): boolean => secretWords.test(name);
-/** An address with a password in it. */
-const holdsSecret = (value: string): boolean => /\/\/[^/@\s]*:[^/@\s]+@/.test(value);
+/** With any KEY, unlike elsewhere: one that is taken for a secret must only move to env, one that is not is shown to everybody. */
+const secretName = new RegExp(`${secretWords}|key`, 'i');
+export const looksSecret = (name: string): boolean => secretName.test(name);
 
 /** What a shell knows better than the box: where the program runs they mean something else. */
 const ofTheShell = new Set(['HOME', 'PATH', 'PWD', 'OLDPWD', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'HOSTNAME', 'UID', 'RANDOM']);
@@ -81,7 +81,7 @@ export function createVariables(config: Config, paths: PathMap, facts: VariableF
     const made = {
       values: { workspace: value, host: value },
       origin: { file: file ?? 'environment', line },
-      secret: looksSecret(name) || holdsSecret(value),
+      secret: looksSecret(name) || holdsPassword(value),
     };
     known.set(name, made);
     return made;

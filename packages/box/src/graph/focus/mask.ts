@@ -5,14 +5,15 @@
 
 import type { Graph } from '../graph.ts';
 import { readAt } from '../place.ts';
+import { keyWords, type Pattern, secretForms, secretWords, withoutForms } from '../secret-looks.ts';
 
 export type Mask = (text: string) => string;
 
 const stars = '***';
 
-const secretWords =
-  /pass(word|wd|phrase)?|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|[-_]key$|^key$|credential|auth|cookie|signature|dsn|jwt/i;
-export const isSecretName = (name: string): boolean => secretWords.test(name);
+/** Wider than elsewhere: these are names of others, and a value that is masked for nothing costs a reader little. */
+const secretName = new RegExp(`${secretWords}|pass|pwd|${keyWords}|[-_]key$|^key$|auth|cookie|signature|dsn|jwt`, 'i');
+export const isSecretName = (name: string): boolean => secretName.test(name);
 
 /** Of values that env files and env hold: what is masked by its letters wherever it appears. */
 export function knownSecrets(graph: Pick<Graph, 'services' | 'tasks' | 'bridges' | 'envFiles'>): string[] {
@@ -44,28 +45,14 @@ function entriesOf(text: string): [name: string, value: string][] {
   ]);
 }
 
-const name = String.raw`[\w.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|_key|credentials?|cookie|signature|dsn|jwt)[\w.-]*`;
-
-const patterns: readonly (readonly [RegExp, string])[] = [
-  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, stars],
-  // user:password@ of an address
-  [/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@"'<>]+@/gi, `$1${stars}@`],
-  [/\b(authorization|proxy-authorization)(["']?\s*[:=]\s*["']?)(?:(?:bearer|basic|token|digest)\s+)?[^\s"',;]+/gi, `$1$2${stars}`],
-  [/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, `$1 ${stars}`],
-  [new RegExp(String.raw`(${name})(["']?\s*(?:[:=]|=>)\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"',;&)}\]]+)`, 'gi'), `$1$2${stars}`],
-  // --password value
-  [new RegExp(String.raw`(--?${name})(\s+)(?!-)[^\s"']+`, 'gi'), `$1$2${stars}`],
-  // Of vendors who mark theirs.
-  [/\b(?:sk|pk|rk|ak)[-_][A-Za-z0-9_-]{12,}/g, stars],
-  [/\b(?:ghp|gho|ghu|ghs|ghr|github_pat|glpat|npm|hf|e2b|dop_v1|shpat|whsec|tskey|pypi|xox[abeoprs])[-_][A-Za-z0-9_-]{10,}/g, stars],
-  [/\b(?:AKIA|ASIA|AIza|SG\.|ya29\.)[A-Za-z0-9_.-]{12,}/g, stars],
-  [/\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?/g, stars],
-  // Long and without sense to a reader: hex, and what mixes digits and letters of both cases.
+const patterns: readonly Pattern[] = [
+  ...secretForms(stars),
+  // Only here, where the words of others go to agents. Long and without sense to a reader: hex, and what mixes digits and letters of both cases.
   [/\b[0-9a-f]{32,}\b/gi, stars],
   [/(?<![\w+/=-])(?=[A-Za-z0-9+_=-]*[a-z])(?=[A-Za-z0-9+_=-]*[A-Z])(?=[A-Za-z0-9+_=-]*\d)[A-Za-z0-9+_=-]{28,}/g, stars],
 ];
 
-const looks: Mask = (text) => patterns.reduce((rest, [pattern, put]) => rest.replace(pattern, put), text);
+const looks: Mask = (text) => withoutForms(text, patterns);
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const sequences = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])/g;
