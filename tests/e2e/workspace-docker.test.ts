@@ -153,8 +153,12 @@ describe.skipIf(!dockerIsInstalled())('the workspace by docker', () => {
     expect(await runBeside(runtime, service, 'cat /workspace/logs/services/task.log | head -1', { timeoutMs: 10_000 })).toMatchObject({
       ...{ exit: 0, output: '/workspace/repos/app\n' },
     });
+    // Also while no server runs: what is in a container goes on, and can be asked and ended.
+    await server.kill();
+    expect(await exitOfSandboxed(runtime, service)).toBeUndefined();
     await signalSandboxed(runtime, service, 'SIGTERM');
-    await expect.poll(() => exitOfSandboxed(runtime, service), { timeout: 10_000 }).not.toBe(undefined);
+    await expect.poll(() => exitOfSandboxed(runtime, service), { timeout: 10_000 }).toBe(143);
+    await start();
   });
 
   it('opens as a shell: one command, a terminal, their exit codes', { timeout: 120_000 }, async () => {

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import type { ProgramInfo } from './living.ts';
 import { collect, programSpec } from './programs.ts';
 import { bubblewrapFolder, socketFolder, socketOf } from './providers/bubblewrap/folders.ts';
+import { socketFolder as containerFolder, dockerFolder, socketName } from './providers/docker/socket.ts';
 import { connectTo, createGuestClient } from './providers/guest/guest-client.ts';
 
 export interface StandingGuest {
@@ -22,9 +23,8 @@ const mostOutput = 4096;
 
 /** 'gone': nothing runs in it. undefined: it is none that is reached like this, such as one of another provider. */
 export async function reachGuest(stateRoot: string, sandbox: string): Promise<StandingGuest | 'gone' | undefined> {
-  const folder = socketFolder(bubblewrapFolder(stateRoot));
-  if (!existsSync(folder) || !existsSync(join(stateRoot, 'sandboxes', 'living', sandbox))) return undefined;
-  const path = socketOf(folder, sandbox);
+  const path = guestOf(stateRoot, sandbox);
+  if (path === undefined) return undefined;
   if (!existsSync(path)) return 'gone';
   try {
     (await connectTo(path)).destroy();
@@ -51,4 +51,12 @@ export async function reachGuest(stateRoot: string, sandbox: string): Promise<St
       }
     },
   };
+}
+
+/** Where the guest of a sandbox listens that bubblewrap or docker made here. */
+function guestOf(stateRoot: string, sandbox: string): string | undefined {
+  const folder = socketFolder(bubblewrapFolder(stateRoot));
+  if (existsSync(folder) && existsSync(join(stateRoot, 'sandboxes', 'living', sandbox))) return socketOf(folder, sandbox);
+  const ofContainer = containerFolder(dockerFolder(stateRoot), sandbox);
+  return existsSync(ofContainer) ? join(ofContainer, socketName) : undefined;
 }

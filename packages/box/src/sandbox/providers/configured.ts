@@ -12,6 +12,7 @@ import { createComposeSsh } from './compose-ssh/provider.ts';
 import type { EngineAddress } from './docker/engine.ts';
 import { createImageRunner } from './docker/image-runs.ts';
 import { createDocker } from './docker/provider.ts';
+import { dockerFolder } from './docker/socket.ts';
 import { checkWorkspace } from './docker/workspace-check.ts';
 import { createE2b } from './e2b/provider.ts';
 import { loadSshHosts } from './machines/hosts.ts';
@@ -72,7 +73,7 @@ const engineAt = (address: string): EngineAddress =>
 function dockerOptions({ dockerRuntime, imageAllowlist, stateRoot }: Config) {
   return {
     allowlist: listOf(imageAllowlist),
-    runFolder: join(stateRoot, 'run', 'docker'),
+    runFolder: dockerFolder(stateRoot),
     ...(dockerRuntime && { runtime: dockerRuntime }),
   };
 }

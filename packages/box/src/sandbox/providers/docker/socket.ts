@@ -10,6 +10,7 @@ import type { Engine } from './engine.ts';
 const startLimitMs = 20_000;
 const maxSocketPath = 107;
 
+export const dockerFolder = (stateRoot: string): string => join(stateRoot, 'run', 'docker');
 export const socketName = 'guest';
 export const socketFolder = (runFolder: string, sandbox: string): string => join(runFolder, sandbox);
 
