@@ -6,6 +6,7 @@ import { type BoxAccess, BoxContext, type Failure, failureOf } from '../box/box.
 import { askOtherTabs, forgetKey, keepKey, readKey, shareKey, takeCode } from '../box/kept-key.ts';
 import { startLive, stopLive } from '../box/live.ts';
 import { isAway, noteFailure, useReturns } from '../box/reachable.ts';
+import { endWorks } from '../box/works.ts';
 import { FailureState, Loading } from '../parts/states.tsx';
 import { Toasts } from '../parts/toasts.tsx';
 import { useAddress } from '../router.tsx';
@@ -92,6 +93,7 @@ function Inside({ signedIn: { key, self }, onOut }: { readonly signedIn: Extract
     startLive(client);
     return stopLive;
   }, [client]);
+  useEffect(() => endWorks, []);
 
   const access = useMemo(
     (): BoxAccess => ({

@@ -12,6 +12,7 @@ import { Empty, FailureState, Loading } from '../parts/states.tsx';
 import { matchPath, navigate, useAddress } from '../router.tsx';
 import { Nav } from './nav.tsx';
 import { Palette } from './palette.tsx';
+import { Works } from './works.tsx';
 
 export function Shell() {
   const { may } = useBox();
@@ -50,6 +51,7 @@ export function Shell() {
         )}
         {found ? <View key={found.route.path} route={found.route} params={found.params} /> : <Nowhere />}
       </main>
+      <Works />
       {palette && <Palette pages={visible} onClose={() => setPalette(false)} />}
     </div>
   );

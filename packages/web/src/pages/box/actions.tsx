@@ -1,59 +1,42 @@
 /** What can be done to the environment: each thing tells what it did, and what stops something asks first. */
 
-import type { BootstrapReport, Client, DownReport, ServiceStatus, SyncReport, UpReport } from '@skillbox/sdk';
+import type { Client, ServiceStatus } from '@skillbox/sdk';
 import { useState } from 'react';
 import { useBox } from '../../box/box.ts';
-import { useAct } from '../../box/use-act.ts';
+import { beginWork, type Doing } from '../../box/works.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
 import { Menu } from '../../parts/menu.tsx';
-import { FailureNote } from '../../parts/states.tsx';
-import { Report } from './report.tsx';
+import type { AnyReport } from './report.tsx';
 import type { Selection } from './selection.tsx';
-
-export type AnyReport = SyncReport | BootstrapReport | UpReport | DownReport;
+import WorkDialog from './work-dialog.tsx';
 
 interface Deed {
   readonly title: string;
   readonly verb: string;
   /** What a person should know before; without it nothing is asked. */
   readonly warning?: string;
-  work(client: Client): Promise<AnyReport>;
+  work(client: Client, options: Parameters<Doing<AnyReport>>[0]): Promise<AnyReport>;
 }
 
 /** A deed that was chosen: asked for if need be, under way, and then what came of it. */
 function DeedDialog({ deed, onClose, onDone }: { readonly deed: Deed; onClose(): void; onDone(): void }) {
   const { client } = useBox();
-  const [report, setReport] = useState<AnyReport>();
-  const act = useAct(async () => {
-    setReport(await deed.work(client));
-    onDone();
-  });
-  if (report)
-    return (
-      <Dialog title={deed.title} onClose={onClose}>
-        <Report of={report} />
-        <footer>
-          <Button kind="main" onClick={onClose}>
-            Close
-          </Button>
-        </footer>
-      </Dialog>
-    );
+  const [work, setWork] = useState<number>();
+  const begin = (): void => setWork(beginWork(deed.title, (options) => deed.work(client, options), onDone));
+  if (work !== undefined) return <WorkDialog id={work} onClose={onClose} />;
   if (deed.warning !== undefined)
     return (
-      <Confirm title={`${deed.title}?`} verb={deed.verb} busy={act.busy} onConfirm={() => void act.run()} onClose={onClose}>
+      <Confirm title={`${deed.title}?`} verb={deed.verb} onConfirm={begin} onClose={onClose}>
         <p>{deed.warning}</p>
-        <FailureNote failure={act.failure} />
       </Confirm>
     );
   return (
     <Dialog title={`${deed.title}?`} onClose={onClose}>
       <p>What is as declared already stays untouched.</p>
-      <FailureNote failure={act.failure} />
       <footer>
         <Button onClick={onClose}>Cancel</Button>
-        <Button kind="main" busy={act.busy} onClick={() => void act.run()}>
+        <Button kind="main" onClick={begin}>
           {deed.verb}
         </Button>
       </footer>
@@ -64,16 +47,21 @@ function DeedDialog({ deed, onClose, onDone }: { readonly deed: Deed; onClose():
 export function BoxActions({ selection, onDone }: { readonly selection: Selection; onDone(): void }) {
   const [deed, setDeed] = useState<Deed>();
   const deeds: readonly (Deed & { readonly icon: 'refresh' | 'check' | 'play' | 'stop' | 'search' })[] = [
-    { title: 'What sync would do', verb: 'Look', icon: 'search', work: (client) => client.runtime.sync({ ...selection, dry_run: true }) },
-    { title: 'Sync', verb: 'Sync', icon: 'refresh', work: (client) => client.runtime.sync(selection) },
-    { title: 'Run tasks', verb: 'Run', icon: 'check', work: (client) => client.runtime.bootstrap(selection) },
-    { title: 'Start everything', verb: 'Start', icon: 'play', work: (client) => client.runtime.up(selection) },
+    {
+      title: 'What sync would do',
+      verb: 'Look',
+      icon: 'search',
+      work: (client, options) => client.runtime.sync({ ...selection, dry_run: true }, options),
+    },
+    { title: 'Sync', verb: 'Sync', icon: 'refresh', work: (client, options) => client.runtime.sync(selection, options) },
+    { title: 'Run tasks', verb: 'Run', icon: 'check', work: (client, options) => client.runtime.bootstrap(selection, options) },
+    { title: 'Start everything', verb: 'Start', icon: 'play', work: (client, options) => client.runtime.up(selection, options) },
     {
       title: 'Stop everything',
       verb: 'Stop',
       icon: 'stop',
       warning: 'All services stop, those that need others first, and pulse with them. The server that shows this page goes on.',
-      work: (client) => client.runtime.down(selection),
+      work: (client, options) => client.runtime.down(selection, options),
     },
   ];
   return (
@@ -103,7 +91,7 @@ export function ServiceActions({
   const start = (mode: ServiceStatus['modes'][number] | undefined): Deed => ({
     title: mode === undefined ? `Start ${id}` : `Start ${id} (${mode})`,
     verb: 'Start',
-    work: (client) => client.runtime.up({ ...of, ...(mode && { mode }) }),
+    work: (client, options) => client.runtime.up({ ...of, ...(mode && { mode }) }, options),
   });
   return (
     <>
@@ -124,7 +112,7 @@ export function ServiceActions({
                 title: `Restart ${id}`,
                 verb: 'Restart',
                 warning: `${id} and what needs it stop and start again.`,
-                work: (client) => client.runtime.restart(of),
+                work: (client, options) => client.runtime.restart(of, options),
               })
             }
           >
@@ -137,7 +125,7 @@ export function ServiceActions({
                 title: `Stop ${id}`,
                 verb: 'Stop',
                 warning: `${id} stops, and before it what needs it. Pulse does not start it again.`,
-                work: (client) => client.runtime.down(of),
+                work: (client, options) => client.runtime.down(of, options),
               })
             }
           >

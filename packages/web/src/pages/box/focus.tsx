@@ -1,16 +1,18 @@
 /** Activate a client: what each step did, what needs attention, and what agents are told. */
 
-import type { FocusReport } from '@skillbox/sdk';
-import { type FormEvent, useState } from 'react';
+import type { FocusReport, LastFocus } from '@skillbox/sdk';
+import type { FormEvent } from 'react';
 import { useBox } from '../../box/box.ts';
 import { useAct } from '../../box/use-act.ts';
 import { useLoad } from '../../box/use-load.ts';
+import { beginWork, useWorks } from '../../box/works.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Field } from '../../parts/field.tsx';
 import { formatMs, formatTime } from '../../parts/format.ts';
 import { Card } from '../../parts/page.tsx';
 import { Empty, FailureNote, Show } from '../../parts/states.tsx';
+import { Ago } from '../../parts/time.tsx';
 import { say } from '../../parts/toasts.tsx';
 import { Link, useQuery } from '../../router.tsx';
 import { Activity } from './activity.tsx';
@@ -18,30 +20,37 @@ import { AttentionCard } from './attention.tsx';
 import { toneOfState } from './items.ts';
 import { serviceAddress } from './panel.tsx';
 import { useSelection, useStatus } from './selection.tsx';
+import { Timeline } from './timeline.tsx';
+import { End } from './work-dialog.tsx';
 
 export function Focus() {
   const { may } = useBox();
   const selection = useSelection();
   const status = useStatus(selection);
-  const [report, setReport] = useState<FocusReport>();
+  // The newest, which another page may have been looked at in between.
+  const work = useWorks().findLast(({ title }) => title.startsWith(focusTitle));
+  const report = work?.report as FocusReport | undefined;
   return (
     <>
-      {may('graph:use') && (
-        <FocusForm
-          onFocused={(next) => {
-            setReport(next);
-            status.reload();
-          }}
-        />
+      {may('graph:use') && <FocusForm busy={work !== undefined && work.until === undefined} onFocused={status.reload} />}
+      {work && !report && (
+        <Card title={work.title}>
+          <div className="inside">
+            <End work={work} />
+            <Timeline work={work} />
+            <FailureNote failure={work.failure} />
+          </div>
+        </Card>
       )}
       {report ? (
         <Focused report={report} />
       ) : (
         <Show of={status}>
-          {({ attention, client }) => (
+          {({ attention, client, focus }) => (
             <>
               <h2>{client === null ? 'The box now' : `Client ${client} now`}</h2>
               <AttentionCard attention={attention} />
+              {focus && <Last focus={focus} />}
             </>
           )}
         </Show>
@@ -50,17 +59,42 @@ export function Focus() {
   );
 }
 
-function FocusForm({ onFocused }: { onFocused(report: FocusReport): void }) {
+const focusTitle = 'Focus';
+
+/** What was focused before this page was opened, by whomever. */
+function Last({ focus }: { readonly focus: LastFocus }) {
+  return (
+    <section aria-label="Last focus" className="stack">
+      <h2>
+        {focus.ok ? 'Last focused on' : 'Last tried to focus on'} {focus.client} <Ago time={focus.focused_at} />
+      </h2>
+      <p className="faint">
+        {[`mode ${focus.mode}`, ...focus.profiles.map((name) => `profile ${name}`), ...focus.services.map((id) => `service ${id}`)].join(
+          ', ',
+        )}
+      </p>
+      <Steps steps={focus.steps} title="Steps" />
+      <Repos repos={focus.repos} />
+      <Found of={focus} />
+    </section>
+  );
+}
+
+function FocusForm({ busy, onFocused }: { readonly busy: boolean; onFocused(): void }) {
   const { client } = useBox();
   const [query, change] = useQuery();
   const model = useLoad('describe', (signal) => client.runtime.describe({ signal }));
   const clients = model.data?.clients ?? [];
   const chosen = query.get('client') ?? clients[0] ?? '';
   const profile = query.get('profile') ?? '';
-  const focus = useAct(async (resume: boolean) => {
-    const selected = { ...(profile && { profile }) };
-    onFocused(await client.runtime.focus(resume ? { resume } : { client_id: chosen, ...selected }));
-  });
+  const focus = (resume: boolean): void => {
+    const asked = resume ? { resume } : { client_id: chosen, ...(profile && { profile }) };
+    beginWork(
+      resume ? `${focusTitle} on the last client` : `${focusTitle} on ${chosen}`,
+      (options) => client.runtime.focus(asked, options),
+      onFocused,
+    );
+  };
   const context = useAct(async () => {
     const { files, bytes } = await client.runtime.context({ ...(chosen && { client: chosen }), ...(profile && { profile }) });
     const changed = files.filter((file) => file.changed).length;
@@ -68,7 +102,7 @@ function FocusForm({ onFocused }: { onFocused(report: FocusReport): void }) {
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    void focus.run(false);
+    focus(false);
   };
   if (model.data && clients.length === 0)
     return (
@@ -104,12 +138,12 @@ function FocusForm({ onFocused }: { onFocused(report: FocusReport): void }) {
           </Field>
         </div>
         <p className="faint">Syncs, runs tasks, starts services, collects what is going on, and writes what agents read, in one pass.</p>
-        <FailureNote failure={focus.failure ?? context.failure} />
+        <FailureNote failure={context.failure} />
         <div className="cluster">
-          <Button kind="main" type="submit" busy={focus.busy} disabled={chosen === ''}>
+          <Button kind="main" type="submit" busy={busy} disabled={chosen === ''}>
             Focus
           </Button>
-          <Button busy={focus.busy} onClick={() => void focus.run(true)}>
+          <Button busy={busy} onClick={() => focus(true)}>
             Resume the last one
           </Button>
           <Button kind="quiet" busy={context.busy} onClick={() => void context.run()}>
@@ -131,18 +165,7 @@ function Focused({ report }: { readonly report: FocusReport }) {
         {report.ok ? 'Focused on' : 'Not all went well for'} {report.client} <span className="faint">{formatTime(report.focused_at)}</span>
       </h2>
       <AttentionCard attention={report.attention} />
-      <Card title={report.resumed ? 'Steps, as far as they were needed' : 'Steps'}>
-        <ul className="rows" aria-label="Steps">
-          {report.steps.map(({ step, result, duration_ms, detail }) => (
-            <li key={step}>
-              <Badge text={result} tone={stepTones[result] ?? 'plain'} />
-              <strong>{step}</strong>
-              <span className="wrap">{detail ?? ''}</span>
-              <span className="faint">{formatMs(duration_ms)}</span>
-            </li>
-          ))}
-        </ul>
-      </Card>
+      <Steps steps={report.steps} title={report.resumed ? 'Steps, as far as they were needed' : 'Steps'} />
       <div className="grid-two">
         <Card title="Services">
           {report.services.length === 0 ? (
@@ -159,27 +182,59 @@ function Focused({ report }: { readonly report: FocusReport }) {
             </ul>
           )}
         </Card>
-        <Card title="Repos">
-          {report.repos.length === 0 ? (
-            <Empty small title="None is declared" />
-          ) : (
-            <ul className="rows" aria-label="Repos">
-              {report.repos.map(({ id, branch, dirty, last_commit }) => (
-                <li key={id}>
-                  <strong>{id}</strong>
-                  {branch !== null && <Badge text={branch} tone="plain" />}
-                  {dirty !== null && dirty > 0 && <Badge text={`${dirty} changed`} tone="warn" />}
-                  <span className="wrap">{last_commit ?? ''}</span>
-                </li>
-              ))}
-            </ul>
-          )}
-        </Card>
+        <Repos repos={report.repos} />
       </div>
-      {report.errors.length > 0 && (
+      <Found of={report} />
+    </>
+  );
+}
+
+function Steps({ steps, title }: { readonly steps: FocusReport['steps']; readonly title: string }) {
+  return (
+    <Card title={title}>
+      <ul className="rows" aria-label="Steps">
+        {steps.map(({ step, result, duration_ms, detail }) => (
+          <li key={step}>
+            <Badge text={result} tone={stepTones[result] ?? 'plain'} />
+            <strong>{step}</strong>
+            <span className="wrap">{detail ?? ''}</span>
+            <span className="faint">{formatMs(duration_ms)}</span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function Repos({ repos }: Pick<FocusReport, 'repos'>) {
+  return (
+    <Card title="Repos">
+      {repos.length === 0 ? (
+        <Empty small title="None is declared" />
+      ) : (
+        <ul className="rows" aria-label="Repos">
+          {repos.map(({ id, branch, dirty, last_commit }) => (
+            <li key={id}>
+              <strong>{id}</strong>
+              {branch !== null && <Badge text={branch} tone="plain" />}
+              {dirty !== null && dirty > 0 && <Badge text={`${dirty} changed`} tone="warn" />}
+              <span className="wrap">{last_commit ?? ''}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+/** What was found beside the states of services and repos. */
+function Found({ of: { errors, activity, context } }: { readonly of: Pick<FocusReport, 'errors' | 'activity' | 'context'> }) {
+  return (
+    <>
+      {errors.length > 0 && (
         <Card title="Errors in logs">
           <ul className="rows" aria-label="Errors in logs">
-            {report.errors.map(({ log, line }) => (
+            {errors.map(({ log, line }) => (
               <li key={`${log} ${line}`}>
                 <strong>{log}</strong>
                 <code className="wrap">{line}</code>
@@ -189,11 +244,11 @@ function Focused({ report }: { readonly report: FocusReport }) {
         </Card>
       )}
       <Card title="Recent activity">
-        <Activity of={report.activity} />
+        <Activity of={activity} />
       </Card>
       <Card title="What agents read">
         <ul className="rows" aria-label="What agents read">
-          {report.context.map((path) => (
+          {context.map((path) => (
             <li key={path}>
               <code className="wrap">{path}</code>
             </li>

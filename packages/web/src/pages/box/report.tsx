@@ -1,9 +1,10 @@
 /** What was done to the environment: a line for each, with the last words of what failed. */
 
-import type { GraphAction, ServiceOutcome, SyncReport, TaskOutcome } from '@skillbox/sdk';
+import type { BootstrapReport, DownReport, GraphAction, ServiceOutcome, SyncReport, TaskOutcome, UpReport } from '@skillbox/sdk';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { formatMs } from '../../parts/format.ts';
-import type { AnyReport } from './actions.tsx';
+
+export type AnyReport = SyncReport | BootstrapReport | UpReport | DownReport;
 
 const tones: Readonly<Record<string, Tone>> = {
   ...{ done: 'good', started: 'good', stopped: 'good', ready: 'plain' },

@@ -1,11 +1,8 @@
 /** One service: how it does, and what it writes, as it writes it. */
 
-import { useEffect, useRef, useState } from 'react';
 import { useBox } from '../../box/box.ts';
-import { useLoad } from '../../box/use-load.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
-import { LogLines } from '../../parts/log-lines.ts';
 import { LogView } from '../../parts/log-view.tsx';
 import { Card, Facts, Page } from '../../parts/page.tsx';
 import { Empty, FailureState, Loading, Show } from '../../parts/states.tsx';
@@ -15,6 +12,7 @@ import { ServiceActions } from './actions.tsx';
 import { attentionTo, itemsOf } from './items.ts';
 import { factsOf } from './panel.tsx';
 import { type Selection, useSelection, useStatus } from './selection.tsx';
+import { useServiceLog } from './use-service-log.ts';
 import './box.css';
 
 export default function Service({ params }: ViewProps) {
@@ -58,7 +56,7 @@ export default function Service({ params }: ViewProps) {
                   <Facts of={factsOf(item, service)} />
                 </div>
               </Card>
-              <ServiceLog id={id} selection={selection} />
+              <ServiceLog id={id} selection={selection} path={service?.log ?? null} />
             </div>
           ) : (
             <Empty title="There is no such service" icon="search" command="skillbox status">
@@ -71,43 +69,19 @@ export default function Service({ params }: ViewProps) {
   );
 }
 
-const mostLines = 2000;
-const everyMs = 2000;
-
-function ServiceLog({ id, selection }: { readonly id: string; readonly selection: Selection }) {
-  const { client } = useBox();
-  const found = useLoad(
-    `log ${id} ${JSON.stringify(selection)}`,
-    (signal) => client.runtime.logs({ ...selection, service: id, lines: mostLines }, { signal }),
-    { every: everyMs },
-  );
-  const own = found.data?.find(({ service }) => service === id);
-  const lines = useLines(own?.lines);
-  if (!found.data) return found.failure ? <FailureState failure={found.failure} retry={found.reload} /> : <Loading rows={8} />;
+function ServiceLog({ id, selection, path }: { readonly id: string; readonly selection: Selection; readonly path: string | null }) {
+  const { log, version, heard, failure } = useServiceLog(id, selection);
+  if (failure && !heard) return <FailureState failure={failure} />;
+  if (!heard) return <Loading rows={8} />;
   return (
-    <Card title="Log" actions={own && <span className="faint mono log-path">{own.path}</span>}>
-      {lines.log.count === 0 ? (
+    <Card title="Log" actions={path !== null && <span className="faint mono log-path">{path}</span>}>
+      {log.count === 0 ? (
         <Empty small title="It wrote nothing yet" />
       ) : (
         <div className="service-log">
-          <LogView log={lines.log} version={lines.version} live label={`Log of ${id}`} />
+          <LogView log={log} version={version} live label={`Log of ${id}`} />
         </div>
       )}
     </Card>
   );
-}
-
-/** The lines as a log, made anew only when they are others. */
-function useLines(lines: readonly string[] | undefined): { readonly log: LogLines; readonly version: number } {
-  const [shown, setShown] = useState(() => ({ log: new LogLines(), version: 0 }));
-  const last = useRef('');
-  useEffect(() => {
-    const text = (lines ?? []).join('\n');
-    if (text === last.current) return;
-    last.current = text;
-    const log = new LogLines();
-    log.append(`${text}\n`, 'stdout');
-    setShown(({ version }) => ({ log, version: version + 1 }));
-  }, [lines]);
-  return shown;
 }
