@@ -14,6 +14,9 @@ const root = join(import.meta.dirname, '../..');
 export const builtCli = join(root, 'packages/box/bin/skillbox.js');
 const source = ['scripts/run-ts.mjs', 'packages/box/src/cli/main.ts'].map((file) => join(root, file));
 
+/** Whichever program these words name for Node. */
+export const runProgram = (words: readonly string[], env: Record<string, string>): Promise<CliResult> => run(words, env, '');
+
 export const main = (words: readonly string[], env: Record<string, string>, input = ''): Promise<CliResult> =>
   run([...source, ...words], env, input);
 export const built = (words: readonly string[], env: Record<string, string>, input = ''): Promise<CliResult> =>
