@@ -29,6 +29,9 @@ export interface WriteOptions {
 /** What a file of settings may have; what is larger is not read into memory. */
 const maxReadBytes = 16 * 2 ** 20;
 
+/** On the host's own ground. */
+export const hostFile = (path: string): Place => ({ path, hostPath: path, inside: false });
+
 /** undefined when there is nothing or no file, or when the way there leads over a link inside. */
 export function readAt(place: Place, maxBytes = maxReadBytes): Buffer | undefined {
   const fd = openAt(place);

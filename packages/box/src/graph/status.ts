@@ -12,6 +12,7 @@ import { loadGraph } from './load.ts';
 import { pulse } from './pulse/control.ts';
 import type { Runtime } from './runtime.ts';
 import { serviceStatus } from './services/control.ts';
+import { bounded } from './sync/bounded.ts';
 import { fileStates } from './sync/states.ts';
 import { lastFailure, taskStates } from './tasks/states.ts';
 
@@ -58,16 +59,5 @@ export async function graphStatus(runtime: Runtime, graph: Graph): Promise<Runti
 /** One reading of /proc for all of them. */
 export function serviceStates(runtime: Runtime, graph: Graph): Promise<ServiceStatus[]> {
   const table = readProcessTable();
-  return each(graph.services, (service) => serviceStatus(runtime, graph, service, { table, withinMs: lookMs }));
-}
-
-/** In their order, many at once but not all. */
-async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let at = next++; at < items.length; at = next++) results[at] = await work(items[at] as T);
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
-  return results;
+  return bounded(graph.services, atOnce, (service) => serviceStatus(runtime, graph, service, { table, withinMs: lookMs }));
 }

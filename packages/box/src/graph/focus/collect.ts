@@ -3,6 +3,7 @@
 import { sep } from 'node:path';
 import type { Attention, FocusReport, RepoState, RuntimeStatus } from '@skillbox/protocol';
 import type { Graph, Place } from '../graph.ts';
+import { hostFile } from '../place.ts';
 import type { Runtime } from '../runtime.ts';
 import { recentActivity } from '../runtime-log.ts';
 import { listTimelines } from '../sessions/timeline.ts';
@@ -68,7 +69,7 @@ function logSources(graph: Graph, { services }: RuntimeStatus): LogSource[] {
 /** One that belongs to a log of the graph lies where that lies, perhaps where the workspace can write. */
 function placeOfLog({ logs }: Graph, file: string): Place {
   const folder = logs.map(({ place }) => place).find(({ hostPath }) => file.startsWith(hostPath + sep));
-  if (!folder) return { path: file, hostPath: file, inside: false };
+  if (!folder) return hostFile(file);
   return { path: folder.path + file.slice(folder.hostPath.length), hostPath: file, inside: folder.inside };
 }
 

@@ -5,7 +5,7 @@ import { closeSync, read } from 'node:fs';
 import { promisify } from 'node:util';
 import { type ActionRecord, type ArtifactStatus, BoxError } from '@skillbox/protocol';
 import type { Artifact, Place } from '../graph.ts';
-import { draftAt, openAt, statAt } from '../place.ts';
+import { draftAt, hostFile, openAt, statAt } from '../place.ts';
 import { attempt, recordOf, type SyncWork } from './actions.ts';
 import { bounded } from './bounded.ts';
 import type { Digests } from './digests.ts';
@@ -104,5 +104,3 @@ async function copy(from: Place, to: number, id: string): Promise<string> {
     closeSync(fd);
   }
 }
-
-const hostFile = (path: string): Place => ({ path, hostPath: path, inside: false });

@@ -1,8 +1,8 @@
 /** Files with settings and secrets for services: as their source is, readable by their owner only. */
 
 import { type ActionRecord, BoxError, type EnvFileStatus } from '@skillbox/protocol';
-import type { EnvFile, Place } from '../graph.ts';
-import { readAt, statAt, writeAt } from '../place.ts';
+import type { EnvFile } from '../graph.ts';
+import { hostFile, readAt, statAt, writeAt } from '../place.ts';
 import { attempt, recordOf, type SyncWork } from './actions.ts';
 
 const maxBytes = 2 ** 20;
@@ -50,5 +50,3 @@ function syncEnvFile({ dryRun }: SyncWork, file: EnvFile): ActionRecord {
   writeAt(place, content, { mode });
   return recordOf('env_files', id, action, 'done', { path, detail: state });
 }
-
-const hostFile = (path: string): Place => ({ path, hostPath: path, inside: false });

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve, sep } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
-import { draftFolderAt } from '../place.ts';
+import { draftFolderAt, hostFile } from '../place.ts';
 import { graphFolder, type Runtime } from '../runtime.ts';
 import { type GitResult, git, isLockComplaint, remoteGitEnv, whileLocked, withoutPassword } from './git.ts';
 
@@ -136,7 +136,7 @@ async function ask(runtime: Runtime, url: string, ref: string | undefined): Prom
 /** Beside its place first: a copy that is there is whole. */
 async function create(runtime: Runtime, url: string, path: string, label: string): Promise<void> {
   mkdirSync(mirrorFolder(runtime.config.stateRoot), { recursive: true, mode: 0o700 });
-  const draft = draftFolderAt({ path, hostPath: path, inside: false });
+  const draft = draftFolderAt(hostFile(path));
   try {
     const made = await run(runtime, ['init', '--quiet', '--bare', '--template=', draft.path], '/', askMs);
     if (made.exit !== 0) throw new BoxError('sync_failed', `git init failed: ${made.complaint}`);

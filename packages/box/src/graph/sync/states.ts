@@ -1,9 +1,10 @@
 /** What is there of what is declared; reads only. */
 
 import type { ArtifactStatus, EnvFileStatus, LogStatus, RepoStatus, SkillSetStatus } from '@skillbox/protocol';
-import type { Graph, Item, Place, Repo } from '../graph.ts';
+import type { Graph, Place, Repo } from '../graph.ts';
 import { existsAt, statAt } from '../place.ts';
 import type { Runtime } from '../runtime.ts';
+import { itemStatus } from '../services/item-status.ts';
 import { artifactState } from './artifacts.ts';
 import { bounded } from './bounded.ts';
 import { openDigests } from './digests.ts';
@@ -34,27 +35,32 @@ export async function fileStates(runtime: Runtime, graph: Graph): Promise<FileSt
   const skills = skillSetStates(runtime.config.stateRoot, graph.skills);
   return {
     repos: graph.repos.map((repo, index) => ({
-      ...shared(repo),
+      ...itemStatus(repo),
       ...placed(repo.place),
       source: repo.source.kind,
       ...repoState(repo, trees[index]),
     })),
     artifacts: graph.artifacts.map((artifact, index) => ({
-      ...shared(artifact),
+      ...itemStatus(artifact),
       ...placed(artifact.place),
       state: artifacts[index] ?? 'missing',
     })),
     env_files: graph.envFiles.map((file) => ({
-      ...shared(file),
+      ...itemStatus(file),
       ...placed(file.place),
       repo: file.repo ?? null,
       state: envFileState(file),
     })),
     skills: graph.skills.map((set, index) => {
       const { detail = null, skills: each = [], state = 'missing' } = skills[index] ?? {};
-      return { ...shared(set), state, skills: each, detail };
+      return { ...itemStatus(set), state, skills: each, detail };
     }),
-    logs: graph.logs.map((log) => ({ ...shared(log), ...placed(log.place), retention_days: log.retentionDays ?? null, ...logState(log) })),
+    logs: graph.logs.map((log) => ({
+      ...itemStatus(log),
+      ...placed(log.place),
+      retention_days: log.retentionDays ?? null,
+      ...logState(log),
+    })),
   };
 }
 
@@ -73,13 +79,4 @@ function repoState({ place, source }: Repo, tree: TreeState | 'late' | undefined
   return { state: tree.dirty > 0 ? 'dirty' : tree.behind > 0 ? 'behind' : 'ok', branch, commit, detail: null };
 }
 
-const shared = ({
-  client,
-  id,
-  notes,
-  profiles,
-  required,
-}: Item): Pick<RepoStatus, 'id' | 'client' | 'profiles' | 'required' | 'notes'> => ({
-  ...{ id, client: client ?? null, profiles: [...profiles], required, notes: notes ?? null },
-});
 const placed = ({ hostPath, path }: Place): { path: string; host_path: string } => ({ path, host_path: hostPath });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { readJsonFile, writePrivateFile } from '../../../private-file.ts';
 import type { Place } from '../../graph.ts';
-import { readAt, writeAt } from '../../place.ts';
+import { hostFile, readAt, writeAt } from '../../place.ts';
 import { graphFolder } from '../../runtime.ts';
 import { skillNamePattern } from './config.ts';
 
@@ -65,5 +65,3 @@ function lockFiles(stateRoot: string): string[] {
   const files = readJsonFile<unknown>(listFile(stateRoot));
   return Array.isArray(files) ? files.filter((file) => typeof file === 'string') : [];
 }
-
-const hostFile = (path: string): Place => ({ path, hostPath: path, inside: false });
