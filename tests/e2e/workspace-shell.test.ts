@@ -44,6 +44,13 @@ it('runs a command in the one workspace: both streams, stdin and the exit code a
   expect(body.items.map(({ template, tenant }) => [template, tenant])).toEqual([['workspace@1', 'default']]);
 });
 
+it('runs skillbox in it, which asks this box, with a true exit code', { timeout: 300_000 }, async () => {
+  expect(await shell(['--', 'skillbox', 'session', 'start', 'acme', '--label', 'from inside'])).toMatchObject({ exit: 0, stderr: '' });
+  expect((await shell(['--', 'skillbox', 'session', 'status', '--client-id', 'acme'])).stdout).toContain('from inside');
+  expect(await shell(['--', 'skillbox', 'status', '--client', 'nobody'])).toMatchObject({ exit: 1, stdout: '' });
+  expect(await shell(['--', 'skillbox', 'shell'])).toMatchObject({ exit: 2, stderr: expect.stringContaining('workspace already') });
+});
+
 it('is one workspace however many ask for it at once', { timeout: 300_000 }, async () => {
   const { body } = await box.json<Page<Sandbox>>('/v1/sandboxes');
   for (const { id } of body.items) await box.request(`/v1/sandboxes/${id}`, { method: 'DELETE' });

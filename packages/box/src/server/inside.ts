@@ -31,7 +31,7 @@ export interface Inside extends InternalService {
 }
 
 /** Of one sandbox: requests at once, streams that it listens to among them. */
-export const mostAtOnce = 64;
+export const mostAtOnce = 32;
 /** The longest note of a session is 10,000 letters. */
 const mostBodyBytes = 2 ** 20;
 const sessionLimits = { all: 100, perOwner: 50, idleMs: 30 * 60_000 };
