@@ -33,6 +33,12 @@ const history = (subject: string) => recentActivity(stateRoot, 1000).filter((one
 const types = (id: string) => history(`service:${id}`).map(({ type }) => type.slice('service.'.length));
 const soon = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 30_000, interval: 20 });
 
+function killServer(): void {
+  const server = readServerRecord(stateRoot);
+  if (!server) throw new Error('there is no server to kill');
+  process.kill(server.pid, 'SIGKILL');
+}
+
 /** By its words, as the host sees what runs in the sandbox. */
 function hostPids(words: string): number[] {
   return readdirSync('/proc').flatMap((name) => {
@@ -84,8 +90,7 @@ it('what falls inside is started within a second; without the server it goes on,
     // The server is killed: pulse starts it again, and what runs inside is neither lost nor started twice.
     const [inside, placed, told] = [record('inside'), record('placed'), types('inside').length];
     const pids = hostPids(words);
-    const server = readServerRecord(stateRoot);
-    process.kill(server?.pid ?? 0, 'SIGKILL');
+    killServer();
     await soon(() => expect(types('api').at(-1)).toBe('restarted'));
     const seen = await skillbox<RuntimeStatus>('status');
     expect(seen.body.services.filter(({ id }) => id !== 'api')).toMatchObject([
@@ -97,7 +102,7 @@ it('what falls inside is started within a second; without the server it goes on,
 
     // Nobody brings the server back: what is true is still told and can still be done.
     await skillbox('pulse', 'stop');
-    process.kill(readServerRecord(stateRoot)?.pid ?? 0, 'SIGKILL');
+    killServer();
     await soon(() => expect(readServerRecord(stateRoot)).toBeUndefined());
     const away = await skillbox<RuntimeStatus>('status');
     expect(away.body.services.filter(({ id }) => id !== 'api')).toMatchObject([

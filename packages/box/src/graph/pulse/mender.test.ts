@@ -47,6 +47,12 @@ const told = (type: string): string[] =>
   recentActivity(ground.stateRoot, 1000).flatMap((one) => (one.type === `service.${type}` ? [one.subject.slice('service:'.length)] : []));
 const soon = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 20_000 });
 
+/** 0 would be everybody here. */
+const kill = (pid: number | undefined): void => {
+  if (pid === undefined) throw new Error('there is no process to kill');
+  process.kill(pid, 'SIGKILL');
+};
+
 /** All are up, then all are killed, and the mender hears of these in this order. */
 async function fallOf(services: readonly ServiceDraft[], broken: readonly string[], suspects: readonly string[]): Promise<void> {
   declared = graph({ services: services.map((draft) => makeService(ground.folder, draft)) });
@@ -59,7 +65,7 @@ async function fallOf(services: readonly ServiceDraft[], broken: readonly string
   const book = openBook(ground.stateRoot, emptyState, () => undefined);
   const quiet = { random: () => 0.5, say: () => undefined, mended: () => undefined };
   mender = createMender({ runtime: () => ground.runtime, graphs, book, patience, ...quiet });
-  for (const { id } of declared.services) process.kill(readServiceRecord(ground.stateRoot, id)?.process?.pid ?? 0, 'SIGKILL');
+  for (const { id } of declared.services) kill(readServiceRecord(ground.stateRoot, id)?.process?.pid);
   await soon(() => expect(declared.services.some(({ id }) => alive(id))).toBe(false));
   for (const id of suspects) mender.suspect(id, 'crashed');
 }
