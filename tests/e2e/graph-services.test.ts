@@ -210,4 +210,21 @@ it('a box without a manifest is its server and pulse', () => {
   expect(up).toMatchObject({ services: [{ id: 'api', result: 'started' }], tasks: [] });
   expect(existsSync(join(folder, '.skillbox-state', 'run', 'graph', 'services', 'api.json'))).toBe(true);
   expect(run('down').stdout).toBe('✓ The box is down.\n');
+  // What agents are told was written, which is no news for who starts the box.
+  const first = run('up');
+  expect(first.stdout).toMatch(/^✓ The box is up\.\n/);
+  expect(existsSync(join(folder, '.skillbox-state/home/.claude/CLAUDE.md'))).toBe(true);
+});
+
+it('down of what is dead but wanted says what it cleared', async () => {
+  declare({ services: [{ id: 'web', command: 'exec sleep 300' }] });
+  json<UpReport>(0, 'up');
+  run('pulse', 'stop');
+  for (const pid of ours()) process.kill(pid, 'SIGKILL');
+  await until('all are dead', () => ours().length === 0);
+  const { stdout, code } = run('down');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/- web {2}not-running.* it was gone already; nobody starts it again now\n/);
+  expect(stdout).toMatch(/- api {2}not-running.* it was gone already; nobody starts it again now\n/);
+  expect(run('down').stdout).toBe('Nothing runs.\n');
 });

@@ -92,7 +92,9 @@ export function upText(report: UpReport, { paint }: Io, { log }: { readonly log?
   const { dry_run, ok, url, services } = report;
   // A server that is up is told by where it is.
   const shown = services.filter(({ id, result }) => dry_run || id !== api || (result !== 'started' && result !== 'already-running'));
-  const lines = [...changesOf(report.sync, paint), ...tasksOf(report.tasks, paint), ...servicesOf(shown, paint)];
+  // What agents are told comes with every change of the box: no news for who starts it.
+  const changes = changesOf({ ...report.sync, actions: report.sync.actions.filter(isNews) }, paint);
+  const lines = [...changes, ...tasksOf(report.tasks, paint), ...servicesOf(shown, paint)];
   const facts = formatFacts(
     [
       ['url', url ?? undefined],
@@ -104,7 +106,7 @@ export function upText(report: UpReport, { paint }: Io, { log }: { readonly log?
     ],
     paint,
   );
-  const idle = changesOf(report.sync, paint).length + tasksOf(report.tasks, paint).length === 0;
+  const idle = changes.length + tasksOf(report.tasks, paint).length === 0;
   const already = idle && services.every(({ result }) => result === 'already-running' || result === 'external');
   const head = dry_run
     ? 'Nothing was done.'
@@ -114,6 +116,8 @@ export function upText(report: UpReport, { paint }: Io, { log }: { readonly log?
   return [...lines, '', ok && !dry_run ? `${head}\n${facts}` : head].join('\n').trimStart();
 }
 
+const isNews = ({ section, result }: ActionRecord): boolean => section !== 'context' || result === 'failed' || result === 'planned';
+
 export function downText(
   { ok, dry_run, services }: DownReport,
   { paint }: Io,
@@ -121,7 +125,9 @@ export function downText(
 ): string {
   const server = services.find(({ id }) => id === api);
   const whole = server?.result === 'stopped' || server?.result === 'killed';
-  const shown = services.filter(({ id, result }) => dry_run || (result !== 'not-running' && !(id === api && whole)));
+  const shown = services.filter(
+    ({ id, result, detail }) => dry_run || ((result !== 'not-running' || detail !== null) && !(id === api && whole)),
+  );
   const lines = servicesOf(shown, paint);
   if (dry_run) return [...lines, '', 'Nothing was done.'].join('\n').trimStart();
   if (server?.result === 'killed')

@@ -17,7 +17,13 @@ export interface Book {
 
 const gatherMs = 50;
 
-export function openBook(stateRoot: string, before: PulseState, say: (text: string) => void): Book {
+export function openBook(
+  stateRoot: string,
+  before: PulseState,
+  say: (text: string) => void,
+  /** An event was written. */
+  emitted: () => void = () => undefined,
+): Book {
   const state: Writable<PulseState> = structuredClone(before) as Writable<PulseState>;
   let timer: NodeJS.Timeout | undefined;
 
@@ -53,6 +59,7 @@ export function openBook(stateRoot: string, before: PulseState, say: (text: stri
       say(`${type} ${subject} ${JSON.stringify(data)}`);
       tolerating('the runtime log could not be written', () => recordActivity(stateRoot, type, subject, data));
       changed();
+      emitted();
     },
   };
 }

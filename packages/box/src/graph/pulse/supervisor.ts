@@ -13,6 +13,7 @@ import { readServiceRecords, type ServiceRecord } from '../services/records.ts';
 import { definitionOf } from '../services/running.ts';
 import { type Patience, usualPatience } from './backoff.ts';
 import { openBook } from './book.ts';
+import { createContextKeeper } from './context-keeper.ts';
 import { createGraphs, type Load } from './graphs.ts';
 import { lookAt, type Sight } from './look.ts';
 import { createMender } from './mender.ts';
@@ -57,7 +58,8 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
   const ending = new AbortController();
   const runtime = (): Runtime => ({ config, server: false, progress: () => undefined, signal: ending.signal });
   const before = readPulseState(stateRoot);
-  const book = openBook(stateRoot, before, say);
+  const keeper = createContextKeeper(runtime, say);
+  const book = openBook(stateRoot, before, say, keeper.happened);
   const { state } = book;
   const graphs = createGraphs(load);
   const mender = createMender({ runtime, graphs, book, patience, random, say, mended: () => reread() });
@@ -269,6 +271,7 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
       stopped = true;
       for (const timer of timers) clearTimeout(timer);
       for (const one of folderWatchers) one.close();
+      await keeper.stop();
       const patient = setTimeout(() => ending.abort(), stopMs);
       await mender.stop();
       clearTimeout(patient);

@@ -12,7 +12,7 @@ import type { Runtime } from '../runtime.ts';
 import { recordActivity } from '../runtime-log.ts';
 import type { StartOptions } from './control.ts';
 import { itemStatus } from './item-status.ts';
-import { faultOfError, outcome } from './outcome.ts';
+import { faultOfError, noLongerWanted, outcome } from './outcome.ts';
 import { readServiceRecord, type ServiceRecord, writeServiceRecord } from './records.ts';
 
 /** A start may migrate a large database or close the work of a crash first. */
@@ -58,7 +58,7 @@ export async function stopApi(runtime: Runtime, api: Api, { wanted }: { wanted: 
   const record = readServiceRecord(stateRoot, api.id);
   if (record) writeServiceRecord(stateRoot, { ...record, wanted });
   const server = readServerRecord(stateRoot);
-  if (!server) return outcome(api.id, 'not-running', since);
+  if (!server) return outcome(api.id, 'not-running', since, { detail: record?.wanted && !wanted ? noLongerWanted : null });
   const end = await endProcess(server, {
     patienceMs: drainTimeout + stopMarginMs,
     onWait: (ms) =>

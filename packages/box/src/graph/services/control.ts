@@ -14,7 +14,7 @@ import { recordActivity } from '../runtime-log.ts';
 import { apiStatus, startApi, stopApi } from './api.ts';
 import { probeHealth } from './health.ts';
 import { type Launched, launch } from './launch.ts';
-import { faultOf, faultOfError, outcome } from './outcome.ts';
+import { faultOf, faultOfError, noLongerWanted, outcome } from './outcome.ts';
 import { commandMissing, isManaged, requireMode, requireStartable } from './preconditions.ts';
 import { readServiceRecord, type ServiceRecord, writeServiceRecord } from './records.ts';
 import { definitionOf, type Running, runningOf } from './running.ts';
@@ -87,7 +87,7 @@ export async function stopService(
   }
   if (end === 'stuck') return stuck(faultOf('service_failed', `Service ${service.id} did not end, not even by SIGKILL.`));
   writeServiceRecord(stateRoot, { ...record, wanted, process: undefined, sandbox: undefined, run: undefined, failure: undefined });
-  if (end === 'gone') return outcome(service.id, 'not-running', since);
+  if (end === 'gone') return outcome(service.id, 'not-running', since, { detail: record.wanted && !wanted ? noLongerWanted : null });
   recordActivity(stateRoot, 'service.stopped', `service:${service.id}`, { pid, killed: end === 'killed' });
   return outcome(service.id, end, since, { pid });
 }

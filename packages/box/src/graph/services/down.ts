@@ -1,6 +1,7 @@
 /** skillbox down: those that need others first; by what is recorded, so that it works whatever became of the manifest. */
 
 import { BoxError, type DownReport, type ServiceOutcome } from '@skillbox/protocol';
+import { refreshLive } from '../focus/refresh.ts';
 import type { Graph, Selection, Service } from '../graph.ts';
 import { refuseDeferred } from '../ledger.ts';
 import { loadGraph } from '../load.ts';
@@ -42,7 +43,9 @@ export async function down(runtime: Runtime, selection: Selection, options: Down
     const { chosen, whole } = choose(runtime, selection, options);
     // First: it would start again what is stopped. From inside it goes on, and knows what is not wanted.
     if (whole && runtime.inside === undefined) await stopPulse(runtime);
-    return reportOf(await stopAll(runtime, chosen, { wanted: false, waitSeconds: options.waitSeconds }), false);
+    const stopped = await stopAll(runtime, chosen, { wanted: false, waitSeconds: options.waitSeconds });
+    await refreshLive(runtime);
+    return reportOf(stopped, false);
   });
 }
 

@@ -16,5 +16,8 @@ export function outcome(
   return { id, result, pid: null, duration_ms, detail: more.error?.message ?? null, error: null, tail: [], ...more };
 }
 
+/** Of one that was dead when it was to be stopped. */
+export const noLongerWanted = 'it was gone already; nobody starts it again now';
+
 /** Those after which nothing that needs the service can start. */
 export const isFailure = ({ result }: ServiceOutcome): boolean => ['failed', 'timeout', 'skipped', 'stuck'].includes(result);

@@ -1,6 +1,7 @@
 /** skillbox restart: services with those that need them, down and up again. */
 
 import { BoxError, type StartMode, type UpReport } from '@skillbox/protocol';
+import { refreshLive } from '../focus/refresh.ts';
 import type { Graph, Selection, Service } from '../graph.ts';
 import { refuseDeferred } from '../ledger.ts';
 import { loadGraph } from '../load.ts';
@@ -21,7 +22,12 @@ export interface RestartOptions {
 }
 
 export async function restart(runtime: Runtime, selection: Selection, options: RestartOptions): Promise<UpReport> {
-  return options.dryRun ? plan(runtime, selection, options) : exclusively(runtime, 'restart', () => again(runtime, selection, options));
+  if (options.dryRun) return plan(runtime, selection, options);
+  return exclusively(runtime, 'restart', async () => {
+    const report = await again(runtime, selection, options);
+    await refreshLive(runtime);
+    return report;
+  });
 }
 
 async function again(runtime: Runtime, selection: Selection, options: RestartOptions): Promise<UpReport> {

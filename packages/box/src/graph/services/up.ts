@@ -12,11 +12,12 @@ import {
 } from '@skillbox/protocol';
 import { adminKeyFile } from '../../state.ts';
 import { bridgeState, refreshBridges } from '../bridges.ts';
+import { refreshLive } from '../focus/refresh.ts';
 import type { Graph, Selection, Service } from '../graph.ts';
 import { refuseDeferred } from '../ledger.ts';
 import { loadGraph } from '../load.ts';
 import { inOrder, withNeeded } from '../order.ts';
-import { startPulse } from '../pulse/control.ts';
+import { pulse, startPulse, stopPulse } from '../pulse/control.ts';
 import { exclusively, type Runtime } from '../runtime.ts';
 import { syncGraph } from '../sync/sync.ts';
 import { runTasks } from '../tasks/bootstrap.ts';
@@ -37,7 +38,12 @@ export interface UpOptions {
 }
 
 export async function up(runtime: Runtime, selection: Selection, options: UpOptions): Promise<UpReport> {
-  return options.dryRun ? plan(runtime, selection, options) : exclusively(runtime, 'up', () => bringUp(runtime, selection, options));
+  if (options.dryRun) return plan(runtime, selection, options);
+  return exclusively(runtime, 'up', async () => {
+    const report = await bringUp(runtime, selection, options);
+    await refreshLive(runtime);
+    return report;
+  });
 }
 
 /** For who holds the lock. `synced`: what a sync just now found, which need not be done again. */
@@ -64,11 +70,15 @@ export interface Raising {
   readonly synced?: SyncReport | undefined;
 }
 
-/** The server, then bridges, sync, tasks and services, and pulse last. Modes are checked by now. */
+/** The server, then bridges, sync, tasks and services; pulse beside them. Modes are checked by now. */
 export async function raise(runtime: Runtime, selection: Selection, first: Graph, raising: Raising): Promise<UpReport> {
   const { ids, modeOf } = raising;
   const waitMs = raising.waitSeconds === undefined ? undefined : raising.waitSeconds * 1000;
-  const api = await raiseApi(runtime, selection, first, raising.mode);
+  const supervisor = beginPulse(runtime);
+  const api = await raiseApi(runtime, selection, first, raising.mode).catch(async (error) => {
+    await supervisor.undo();
+    throw error;
+  });
   // What bridges write may be what the graph is made of.
   const graph = (await refreshBridges(runtime, first)).length > 0 ? loadGraph(runtime.config, selection) : first;
   const services = graph.services.filter(({ id, own }) => ids.includes(id) && own === undefined);
@@ -76,8 +86,25 @@ export async function raise(runtime: Runtime, selection: Selection, first: Graph
   const tasks = await runTasksOf(runtime, graph, services, false);
   const asked = new Set(raising.asked.length > 0 ? raising.asked : ids);
   const started = await startAll(runtime, graph, services, { selection, modeOf, waitMs, asked, tasks });
-  await startPulse(runtime);
+  await supervisor.started;
   return report(runtime, raising.mode, { dryRun: false, sync, tasks, services: [...api, ...started] });
+}
+
+/** It takes as long to begin as the server does, so both begin at once; it leaves alone what somebody is in the middle of starting. */
+function beginPulse(runtime: Runtime): { readonly started: Promise<unknown>; undo(): Promise<void> } {
+  const before = pulse(runtime);
+  const started = before.then(() => startPulse(runtime));
+  const settled = started.then(
+    () => true,
+    // Told at the end, by who waits for it; what else fails until then is more to the point.
+    () => false,
+  );
+  return {
+    started,
+    async undo() {
+      if ((await settled) && !(await before).running) await stopPulse(runtime);
+    },
+  };
 }
 
 /** All that are selected, or those that are named with what they need; refused here or not at all. */
