@@ -133,8 +133,8 @@ describe('the workspace of an ordinary user', () => {
     for (const number of ['1', '2']) {
       await withServer(async (skillbox) => {
         const line = `echo ${number} >> /workspace/note && mkdir -p ~/.local/bin && cat /workspace/note && grep CapEff /proc/self/status`;
-        const { status, stdout } = skillbox('shell', '--', 'sh', '-c', line);
-        expect(stdout).toMatch(/CapEff:\s+0{16}/);
+        const { status, stdout, stderr } = skillbox('shell', '--', 'sh', '-c', line);
+        expect(stdout, stderr).toMatch(/CapEff:\s+0{16}/);
         expect([status, stdout.split('\n')[0]]).toEqual([0, '1']);
         expect(skillbox('shell', '--', 'sh', '-c', 'echo x > /workspace/logs/runtime/x').status).not.toBe(0);
         const [made] = JSON.parse(skillbox('sandbox', 'list', '--template', 'workspace', '--state', 'ready', '--json').stdout).items;
@@ -157,7 +157,7 @@ function writeProbe(): void {
 }
 
 async function withServer(
-  work: (skillbox: (...args: string[]) => { status: number | null; stdout: string }) => Promise<void>,
+  work: (skillbox: (...args: string[]) => { status: number | null; stdout: string; stderr: string }) => Promise<void>,
   more: Record<string, string> = {},
 ): Promise<void> {
   const skillbox = (...args: string[]) => {
