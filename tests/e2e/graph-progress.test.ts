@@ -1,8 +1,12 @@
 /** Long work on the environment, heard over HTTP and MCP while it goes on, and logs as they are written: a real server, real programs. */
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import {
   errorBody,
   focusReport,
@@ -213,5 +217,33 @@ describe('logs', () => {
     const { response } = await listen('/v1/runtime/logs?service=nobody');
     expect(response.status).toBe((await box.json('/v1/runtime/logs?service=nobody')).status);
     expect(errorBody.parse(await response.json()).hint).toBeTruthy();
+  });
+});
+
+describe('the CLI of another machine', () => {
+  const cli = (...words: string[]) =>
+    spawn(process.execPath, [join(import.meta.dirname, '../../packages/box/bin/skillbox.js'), ...words, '--json'], {
+      env: { PATH: process.env.PATH, HOME: box.stateRoot, SKILLBOX_SERVER_URL: box.url, SKILLBOX_API_KEY: box.key },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+
+  it('does long work there, with its report and exit code', async () => {
+    const child = cli('restart', '--service', 'web');
+    const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    expect(code).toBe(0);
+    expect(upReport.parse(JSON.parse(out)).services).toContainEqual(expect.objectContaining({ id: 'web', result: 'started' }));
+  });
+
+  it('follows logs there', async () => {
+    const child = cli('logs', '--service', 'web', '--lines', '1', '--follow');
+    try {
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+      expect(JSON.parse((await lines.next()).value)).toEqual({ service: 'web', line: 'hello from web' });
+      appendFileSync(join(box.stateRoot, 'logs/services/web.log'), 'heard from afar\n');
+      expect(JSON.parse((await lines.next()).value)).toEqual({ service: 'web', line: 'heard from afar' });
+    } finally {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
   });
 });
