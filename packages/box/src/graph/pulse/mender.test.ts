@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type GraphGround, graph, service as makeService, newGround, type ServiceDraft } from '../../../../../tests/support/graph.ts';
 import { isAlive } from '../../process/identity.ts';
-import type { Graph, Service } from '../graph.ts';
+import type { Graph } from '../graph.ts';
 import { recentActivity } from '../runtime-log.ts';
 import { startService, stopService } from '../services/control.ts';
 import { readServiceRecord } from '../services/records.ts';
@@ -38,7 +38,6 @@ const chained = (id: string, ...dependsOn: string[]): ServiceDraft => ({
   command: `test ! -e ${flag(id)} && exec sleep 1000`,
   dependsOn,
 });
-const named = (id: string): Service => declared.services.find((one) => one.id === id) as Service;
 const alive = (id: string): boolean => {
   const process = readServiceRecord(ground.stateRoot, id)?.process;
   return process !== undefined && isAlive(process);
