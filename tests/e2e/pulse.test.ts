@@ -43,6 +43,12 @@ const alive = (id: string): boolean => isAlive(processOf(id));
 const seen = (type: string, subject: string): number =>
   recentActivity(config.stateRoot, 1000).filter((one) => one.type === type && one.subject === subject).length;
 
+/** 0 would be this test and all who run it. */
+function killHard(pid: number | null | undefined): void {
+  if (!pid) throw new Error('nobody to kill');
+  process.kill(pid, 'SIGKILL');
+}
+
 describe('pulse beside a box', () => {
   it('is started by up; whoever is killed is brought back by the other, and services are adopted', async () => {
     declare(['a', 'b']);
@@ -55,7 +61,7 @@ describe('pulse beside a box', () => {
 
       const [a, b] = [processOf('a'), processOf('b')];
       started.push(a, b);
-      process.kill(first.pid ?? 0, 'SIGKILL');
+      killHard(first.pid);
       expect([isAlive(a), isAlive(b)]).toEqual([true, true]);
       process.kill(a.pid, 'SIGKILL');
       // The server looks every five seconds.
@@ -65,7 +71,7 @@ describe('pulse beside a box', () => {
       expect([alive('a'), processOf('b')]).toEqual([true, b]);
 
       const server = readServerRecord(config.stateRoot);
-      process.kill(server?.pid ?? 0, 'SIGKILL');
+      killHard(server?.pid);
       await vi.waitFor(() => expect(readServerRecord(config.stateRoot)?.pid ?? server?.pid).not.toBe(server?.pid), { timeout: 20_000 });
       await vi.waitFor(() => expect(seen('service.restarted', 'service:api')).toBe(1), { timeout: 20_000 });
 

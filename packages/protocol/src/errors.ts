@@ -105,7 +105,7 @@ export const errorKinds = {
   graph_item_not_found: kind(404, 1, 'skillbox status lists what is selected; --client and --profile select more.'),
   sync_failed: kind(502, 1, 'Details say which item failed and why; mend it and run skillbox sync again.'),
   task_failed: kind(500, 1, 'Its log has the cause: skillbox logs. Mend it and run skillbox bootstrap again.'),
-  service_failed: kind(500, 1, 'Its last lines stand above; all of them: skillbox logs --service ID.'),
+  service_failed: kind(500, 1, 'Read its last lines; all of them: skillbox logs --service ID.'),
   port_in_use: kind(409, 1, 'Stop what listens there, or give the service another port.'),
   command_missing: kind(422, 1, 'Install the program, or correct the command of the item in the manifest.'),
   session_not_found: kind(404, 1, 'List them: skillbox session status --client ID.'),
@@ -119,7 +119,7 @@ export const errorKinds = {
   LOCAL_RUNTIME_SERVICE_DEFERRED: kind(409, 1, 'The parity ledger defers this surface: start it the old way, or declare it as a service.'),
   LOCAL_RUNTIME_MODE_UNSUPPORTED: kind(422, 1, 'Use a mode that each service declares under commands; the message names them.'),
   LOCAL_RUNTIME_COVERAGE_GAP: kind(409, 1, 'Make the parity ledger and the declared services agree: the message names what differs.'),
-  LOCAL_RUNTIME_ENV_BRIDGE_FAILED: kind(500, 1, 'Mend the command of the bridge, whose last lines stand above, and try again.'),
+  LOCAL_RUNTIME_ENV_BRIDGE_FAILED: kind(500, 1, 'Mend the command of the bridge, as its last lines say, and try again.'),
   LOCAL_RUNTIME_ENV_OUTPUT_MISSING: kind(
     500,
     1,
