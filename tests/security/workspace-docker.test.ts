@@ -1,7 +1,18 @@
 /** The workspace made by docker: the engine is told none of its folders, and what is written in them leads no start of it elsewhere. */
 
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Sandbox } from '@skillbox/protocol';
@@ -77,7 +88,9 @@ describe.skipIf(!dockerIsInstalled())('the workspace by docker', () => {
   it('is to the engine as closed as any other, which is told none of its folders', async () => {
     const { Config, HostConfig } = await (await containerOf(sandbox)).inspect();
     expect(HostConfig).toMatchObject({
-      ...{ Privileged: false, ReadonlyRootfs: true, CapDrop: ['ALL'], NetworkMode: 'none', IpcMode: 'private', PidsLimit: 65 },
+      ...{ Privileged: false, ReadonlyRootfs: true, CapDrop: ['ALL'], NetworkMode: 'none', IpcMode: 'private' },
+      // One more than the template says for the guest, one for the way to the box.
+      PidsLimit: 66,
       SecurityOpt: ['no-new-privileges', expect.stringMatching(/^seccomp=\{/)],
     });
     expect([HostConfig.CapAdd, HostConfig.Devices, HostConfig.Binds, Config.User]).toEqual([null, [], null, '65534:65534']);
@@ -89,8 +102,11 @@ describe.skipIf(!dockerIsInstalled())('the workspace by docker', () => {
       { Type: 'bind', Source: nativeProgram('guest'), Target: '/.skillbox/guest', ReadOnly: true },
       { Type: 'bind', Source: state('run/docker', sandbox.id), Target: '/.skillbox/run' },
       expect.objectContaining({ Type: 'volume', Target: '/home' }),
+      { Type: 'bind', Source: state('run/channels', sandbox.id), Target: '/.skillbox/box', ReadOnly: true },
       user('passwd'),
       user('group'),
+      { Type: 'bind', Source: state('run/inside'), Target: '/opt/skillbox', ReadOnly: true },
+      { Type: 'bind', Source: realpathSync(process.execPath), Target: '/opt/skillbox/node', ReadOnly: true },
     ]);
     const nothing = 'ro,noexec,nosuid,nodev,size=4096,mode=0555';
     const { '/root': _root, '/tmp': _tmp, ...places } = HostConfig.Tmpfs ?? {};
@@ -118,6 +134,8 @@ describe.skipIf(!dockerIsInstalled())('the workspace by docker', () => {
       ['/state/logs/runtime', '/workspace/logs/runtime', ro],
       ['/state/logs/services', '/workspace/logs/services', ro],
       ['/state/monoserver', '/monoserver', rw],
+      [`/state/run/channels/${sandbox.id}`, '/.skillbox/box', ['ro']],
+      ['/state/run/inside', '/opt/skillbox', ['ro']],
       ['/state/workspace', '/workspace', rw],
     ]);
     expect(
