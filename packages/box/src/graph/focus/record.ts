@@ -45,7 +45,8 @@ export function lastFocus(stateRoot: string): LastFocus | null {
   const record = readFocus(stateRoot);
   if (!record) return null;
   const { ok, client, profiles, services, mode, focused_at, steps = [], context = [], live } = record;
-  const { repos, errors, activity, sessions } = live;
+  // Whoever edited the file took this away: status has to be told all the same.
+  const { repos = [], errors = [], activity = [], sessions = [] }: Partial<Live> = live ?? {};
   return {
     ...{ ok, client, profiles: [...profiles], services: [...services], mode, focused_at, steps: [...steps] },
     ...{ repos: [...repos], errors: [...errors], activity: [...activity], sessions: [...sessions], context: [...context] },
