@@ -177,7 +177,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       on_expiry: onExpiry,
       created_at: new Date(now).toISOString(),
       ready_at: null,
-      expires_at: expiryOf(template, request.ttlMs),
+      expires_at: expiryOf(template, request.ttlMs, now),
       last_used_at: null,
       ended_at: null,
       reason: null,
@@ -313,7 +313,7 @@ export function createSandboxes(parts: SandboxParts): HostedSandboxes {
       change(caller, id, async (row) => {
         const { ttlMs } = unsealRequest(secrets, row);
         const made = await withCandidates(id, [caller, templateOf(row), row.on_expiry, providerNetwork(row)], (candidates) => {
-          const patch = { lineage: '[]', expires_at: expiryOf(templateOf(row), ttlMs) };
+          const patch = { lineage: '[]', expires_at: expiryOf(templateOf(row), ttlMs, Date.now()) };
           return lifecycle.remake(row, caller.actor, { candidates, reason: 'recreated', patch, limit: tenantLimit });
         });
         reaper.expect(made.expires_at);

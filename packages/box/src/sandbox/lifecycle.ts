@@ -219,7 +219,7 @@ export function createLifecycle({ activity, egress, log, providers, records, rou
       // One whose time had run out starts a new period.
       const now = Date.now();
       const template = templateOf(row);
-      const renewed = { ready_at: new Date(now).toISOString(), expires_at: expiryOf(template, template.ttl.default_ms) };
+      const renewed = { ready_at: new Date(now).toISOString(), expires_at: expiryOf(template, template.ttl.default_ms, now) };
       const patch = row.expires_at === null ? renewed : {};
       const ready = await records.transition(row, { from: ['paused'], to: 'ready', actor, reason: 'resumed', patch });
       return must(ready, row.id, 'paused');

@@ -16,8 +16,8 @@ export function ttlOf(asked: string | number | undefined, template: Template): n
 }
 
 /** When it ends by itself; the workspace does not. */
-export const expiryOf = (template: Template, ttlMs: number): string | null =>
-  isWorkspace(template) ? null : new Date(Date.now() + ttlMs).toISOString();
+export const expiryOf = (template: Template, ttlMs: number, from: number): string | null =>
+  isWorkspace(template) ? null : new Date(from + ttlMs).toISOString();
 
 export function checkTtl(ttlMs: number, latest: number, { name, ttl }: Template): void {
   if (ttlMs > 0 && Date.now() + ttlMs <= latest) return;
