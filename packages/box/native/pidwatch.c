@@ -60,6 +60,12 @@ static void say(const char *what, int pid, unsigned long long start) {
   if (write(1, line, (size_t)length) != length) _exit(0);
 }
 
+static void say_gone(int pid, unsigned long long start, int how) {
+  char line[80];
+  int length = snprintf(line, sizeof line, "gone %d %llu %d\n", pid, start, how);
+  if (write(1, line, (size_t)length) != length) _exit(0);
+}
+
 /* 0 when there is no such process. Its status stands last in the line once it has ended. */
 static unsigned long long start_of(int pid, char *state, int *how) {
   char path[32], text[1024], *at;
@@ -112,9 +118,12 @@ static void watch(int pid, unsigned long long start) {
   }
   /* Looked at after it was opened: whoever this descriptor means now, it means for good. */
   char state;
-  if (start_of(pid, &state, NULL) != start || has_ended(state)) {
+  int how;
+  int is_it = start_of(pid, &state, &how) == start;
+  if (!is_it || has_ended(state)) {
     close(fd);
-    say("gone", pid, start);
+    if (is_it) say_gone(pid, start, how);
+    else say("gone", pid, start);
     return;
   }
   struct epoll_event event = {.events = EPOLLIN, .data.u64 = (unsigned long long)(unsigned)pid};
@@ -137,12 +146,9 @@ static int ending_of(const struct watched *one, int *how) {
 }
 
 static void ended(struct watched *one) {
-  char line[80];
   int how;
-  if (ending_of(one, &how)) {
-    int length = snprintf(line, sizeof line, "gone %d %llu %d\n", one->pid, one->start, how);
-    if (write(1, line, (size_t)length) != length) _exit(0);
-  } else say("gone", one->pid, one->start);
+  if (ending_of(one, &how)) say_gone(one->pid, one->start, how);
+  else say("gone", one->pid, one->start);
   drop(one);
 }
 

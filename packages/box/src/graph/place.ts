@@ -199,13 +199,27 @@ function putInPlace(parent: Held, fresh: string, name: string): void {
 
 const draftName = (name: string, what: 'new' | 'old'): string => `.${name}.${process.pid}.skillbox-${what}`;
 
-/** What processes that live no more began there. */
+/** What processes that live no more began there, of one name. */
 function sweep(parent: Held, name: string): void {
-  const prefix = `.${name}.`;
+  sweepWhere(parent, (of) => of === name);
+}
+
+/** The same of every name in a folder: who was killed after the last step has nothing to do there again that would clear it. */
+export function sweepAt(folder: Place): void {
+  const held = holdAt(folder);
+  if (held === undefined) return;
+  try {
+    sweepWhere(held, () => true);
+  } finally {
+    closeSync(held);
+  }
+}
+
+function sweepWhere(parent: Held, isMeant: (name: string) => boolean): void {
   for (const entry of namesIn(parent)) {
-    if (!entry.startsWith(prefix)) continue;
-    const pid = /^(\d+)\.skillbox-(new|old)$/.exec(entry.slice(prefix.length))?.[1];
-    if (pid !== undefined && (Number(pid) === process.pid || !isProcess(Number(pid)))) removeIn(parent, entry);
+    const [, name, pid] = /^\.(.+)\.(\d+)\.skillbox-(?:new|old)$/s.exec(entry) ?? [];
+    if (name === undefined || !isMeant(name)) continue;
+    if (Number(pid) === process.pid || !isProcess(Number(pid))) removeIn(parent, entry);
   }
 }
 

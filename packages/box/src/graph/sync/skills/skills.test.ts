@@ -144,6 +144,17 @@ it('follows its ref, replaces what was changed by hand, and removes what is decl
   expect(readdirSync(installed('.claude'))).toEqual(['commit']);
 });
 
+it('clears what one that was killed after its last step left, though nothing else is to be done; a dry run does not', async () => {
+  await sync();
+  const left = installed('.claude', `.commit.${2 ** 22 + 1}.skillbox-old`);
+  const livesOn = installed('.claude', `.commit.${process.ppid}.skillbox-new`);
+  for (const folder of [left, livesOn]) mkdirSync(folder);
+  await sync(true);
+  expect(existsSync(left)).toBe(true);
+  expect((await sync()).every(({ result }) => result === 'unchanged')).toBe(true);
+  expect([existsSync(left), existsSync(livesOn)]).toEqual([false, true]);
+});
+
 it('tells of skills that nothing declares, and leaves them', async () => {
   await sync();
   writeDeep(installed('.claude', 'mine', 'SKILL.md'), skill('mine'));

@@ -4,7 +4,7 @@ import { closeSync } from 'node:fs';
 import { type ActionRecord, BoxError } from '@skillbox/protocol';
 import type { Place, SkillSet } from '../../graph.ts';
 import { entryIn, namesIn } from '../../held.ts';
-import { holdAt, readAt, removeAt } from '../../place.ts';
+import { holdAt, readAt, removeAt, sweepAt } from '../../place.ts';
 import { attempt, recordOf, type SyncWork } from '../actions.ts';
 import { loadSkillConfig, type SkillSource } from './config.ts';
 import { parseIgnore } from './ignore.ts';
@@ -25,6 +25,7 @@ export async function syncSkills(work: SyncWork, sets: readonly SkillSet[]): Pro
     records.push(...(await attempt(work, about, () => syncSet(work, set, brought))));
   }
   for (const name of brought.keys()) known.add(name);
+  if (!work.dryRun) for (const { place } of sets.flatMap(({ targets }) => targets)) sweepAt(place);
   return [...records, ...extras(sets, known)];
 }
 
