@@ -65,6 +65,9 @@ stamp=node_modules/.installed
 if [ ! -f "$stamp" ] || ! cmp -s package-lock.json "$stamp"; then
   say 'installing npm packages (the first time takes a minute or two: SQLite may have to be compiled)'
   # Not npm ci: it refuses where a registry lacks packages for other platforms. The lock file stays as it is.
+  # What has to be compiled takes the headers that came with this node, where there are some: no download, no network needed.
+  node_home=$(dirname "$(dirname "$(readlink -f "$(command -v node)")")")
+  if [ -z "${npm_config_nodedir:-}" ] && [ -f "$node_home/include/node/node.h" ]; then export npm_config_nodedir=$node_home; fi
   lock=$(mktemp)
   cp package-lock.json "$lock"
   npm install --no-audit --no-fund --loglevel=error >&2

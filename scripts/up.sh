@@ -10,7 +10,5 @@ echo
 echo "\$ npx skillbox run data-analysis --input '{\"data\":[1,2,3,4,5]}'"
 "${skillbox[@]}" run data-analysis --input '{"data":[1,2,3,4,5]}'
 echo
-"${skillbox[@]}" up
-echo
 echo 'The dashboard, signed in; the link works once. Another: npx skillbox open'
 "${skillbox[@]}" open

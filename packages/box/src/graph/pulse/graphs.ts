@@ -52,9 +52,12 @@ export function createGraphs(load: Load): Graphs {
       return known.get(keyOf(box))?.configHash ?? null;
     },
     find(config, record) {
-      const graph = known.get(keyOf(record.selection)) ?? read(config, record.selection);
-      const service = graph?.services.find(({ id, client }) => id === record.id && client === record.client);
-      return graph && service && { graph, service };
+      const declaredIn = (graph: Graph | undefined): Declared | undefined => {
+        const service = graph?.services.find(({ id, client }) => id === record.id && client === record.client);
+        return graph && service && { graph, service };
+      };
+      // Declared and started since the last look: what was read then does not have it.
+      return declaredIn(known.get(keyOf(record.selection))) ?? declaredIn(read(config, record.selection));
     },
   };
 }

@@ -252,6 +252,17 @@ describe('pulse', () => {
     expect(readPulseState(ground.stateRoot).given_up).toEqual([]);
   }, 30_000);
 
+  it('starts again what was declared and started since its last look', async () => {
+    declare({ id: 'a', command: 'exec sleep 1000' });
+    await up('a');
+    await watchOver();
+    declare({ id: 'a', command: 'exec sleep 1000' }, { id: 'fresh', command: 'exec sleep 1000' });
+    await up('fresh');
+    process.kill(pidOf('fresh'), 'SIGKILL');
+    await vi.waitFor(() => expect(typesOf('service:fresh').at(-1)).toBe('service.restarted'), { timeout: 10_000 });
+    expect(history('service.crashed').at(-1)?.data).toMatchObject({ fall: 1 });
+  });
+
   it('starts neither what down stopped nor what is declared not to be, and says the latter once', async () => {
     declare({ id: 'stopped', command: 'exec sleep 1000' }, { id: 'once', command: 'exec sleep 1000', restart: false });
     await up('stopped');

@@ -35,10 +35,11 @@ export async function startApi(runtime: Runtime, api: Service, options: StartOpt
   try {
     const running = readServerRecord(config.stateRoot);
     const { server, ours } = running ? { server: running, ours: false } : await startServer(runtime, words);
-    writeServiceRecord(
-      config.stateRoot,
-      recordOf(api, options, server, ours || !before ? words : (before.words ?? words), config.stateRoot),
-    );
+    writeServiceRecord(config.stateRoot, {
+      ...recordOf(api, options, server, ours || !before ? words : (before.words ?? words), config.stateRoot),
+      // Who finds it running has not started it anew.
+      ...(before?.process?.pid === server.pid && before.process.startTime === server.startTime && { startedAt: before.startedAt }),
+    });
     await waitUntilReady(runtime, reachable(server.url));
     if (ours) recordActivity(config.stateRoot, 'service.started', `service:${api.id}`, { pid: server.pid, url: server.url });
     return outcome(api.id, ours ? 'started' : 'already-running', since, { pid: server.pid });

@@ -194,7 +194,7 @@ async function waitForHealth({ runtime, graph, service, options }: Start, { reco
     if (healthy && (await ended()) === undefined) return 'healthy';
     if (performance.now() - since < limitMs) continue;
     const message = `Service ${service.id} was not healthy after ${formatDuration(limitMs)} and was stopped${detail ? `: ${detail}` : ''}.`;
-    return { result: 'timeout', fault: faultOf('service_failed', message) };
+    return { result: 'timeout', fault: faultOf('service_failed', message, `Read what it said: skillbox logs --service ${service.id}.`) };
   }
 }
 
@@ -202,7 +202,11 @@ function endFault(id: string, { code, signal }: Ending): Fault {
   if (code === notFoundExit) return faultOfError(commandMissing(id, undefined));
   const how = code === null ? `was ended by ${signal}` : `ended with exit code ${code}`;
   const why = code === 0 ? '; a service stays in the foreground' : '';
-  return faultOf('service_failed', `Service ${id} ${how} before it was healthy${why}.`);
+  return faultOf(
+    'service_failed',
+    `Service ${id} ${how} before it was healthy${why}.`,
+    `Read its last lines; all of them: skillbox logs --service ${id}.`,
+  );
 }
 
 /** Nothing of it runs now; the record says why. A start by pulse stays wanted, so that the next attempt comes. */
