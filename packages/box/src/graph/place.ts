@@ -6,6 +6,7 @@
 import { closeSync, constants, fstatSync, fsyncSync, mkdirSync, openSync, readSync, type Stats, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
+import { draftName, draftOf, hasMaker } from './drafts.ts';
 import type { Place } from './graph.ts';
 import {
   createFileIn,
@@ -197,8 +198,6 @@ function putInPlace(parent: Held, fresh: string, name: string): void {
   if (old) removeIn(parent, aside);
 }
 
-const draftName = (name: string, what: 'new' | 'old'): string => `.${name}.${process.pid}.skillbox-${what}`;
-
 /** What processes that live no more began there, of one name. */
 function sweep(parent: Held, name: string): void {
   sweepWhere(parent, (of) => of === name);
@@ -217,18 +216,8 @@ export function sweepAt(folder: Place): void {
 
 function sweepWhere(parent: Held, isMeant: (name: string) => boolean): void {
   for (const entry of namesIn(parent)) {
-    const [, name, pid] = /^\.(.+)\.(\d+)\.skillbox-(?:new|old)$/s.exec(entry) ?? [];
-    if (name === undefined || !isMeant(name)) continue;
-    if (Number(pid) === process.pid || !isProcess(Number(pid))) removeIn(parent, entry);
-  }
-}
-
-function isProcess(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    const left = draftOf(entry);
+    if (left && isMeant(left.name) && (left.pid === process.pid || !hasMaker(left))) removeIn(parent, entry);
   }
 }
 

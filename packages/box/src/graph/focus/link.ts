@@ -3,6 +3,7 @@
 import { closeSync, lchownSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
+import { draftName } from '../drafts.ts';
 import type { Place } from '../graph.ts';
 import { insideOwner } from '../inside-owner.ts';
 import { holdAt, makeFolderAt, statAt } from '../place.ts';
@@ -25,7 +26,7 @@ export function linkAt(place: Place, target: string): void {
   const held = holdAt(parent);
   if (held === undefined) throw new BoxError('sync_failed', `${parent.path} is not a folder.`, { hint: 'Move away what stands there.' });
   const name = basename(place.hostPath);
-  const fresh = entry(held, `.${name}.${process.pid}.skillbox-new`);
+  const fresh = entry(held, draftName(name, 'new'));
   try {
     rmSync(fresh, { force: true });
     symlinkSync(target, fresh);

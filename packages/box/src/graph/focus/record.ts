@@ -33,11 +33,14 @@ export interface FocusRecord {
   readonly live: Live;
 }
 
+const nothingSeen: Live = { collected_at: '', attention: [], services: [], repos: [], errors: [], activity: [], sessions: [] };
+
 export const focusFile = (stateRoot: string): string => join(stateRoot, '.focus.json');
 
 export function readFocus(stateRoot: string): FocusRecord | undefined {
   const record = readJsonFile<FocusRecord>(focusFile(stateRoot));
-  return record?.version === 1 ? record : undefined;
+  // Whoever edited the file may have taken what was seen away: nobody who reads it falls over that.
+  return record?.version === 1 ? { ...record, live: { ...nothingSeen, ...record.live } } : undefined;
 }
 
 /** As status tells it; attention and services it looks at anew. */
@@ -45,8 +48,7 @@ export function lastFocus(stateRoot: string): LastFocus | null {
   const record = readFocus(stateRoot);
   if (!record) return null;
   const { ok, client, profiles, services, mode, focused_at, steps = [], context = [], live } = record;
-  // Whoever edited the file took this away: status has to be told all the same.
-  const { repos = [], errors = [], activity = [], sessions = [] }: Partial<Live> = live ?? {};
+  const { repos, errors, activity, sessions } = live;
   return {
     ...{ ok, client, profiles: [...profiles], services: [...services], mode, focused_at, steps: [...steps] },
     ...{ repos: [...repos], errors: [...errors], activity: [...activity], sessions: [...sessions], context: [...context] },

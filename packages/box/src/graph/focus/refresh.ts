@@ -3,14 +3,13 @@
  * focused, and nothing is written when nothing is new. Commands that read never do this.
  */
 
-import { existsSync } from 'node:fs';
 import { BoxError } from '@skillbox/protocol';
 import type { Graph } from '../graph.ts';
 import { loadGraph } from '../load.ts';
 import type { Runtime } from '../runtime.ts';
 import { collect } from './collect.ts';
 import { putContext } from './context.ts';
-import { type FocusRecord, focusFile, type Live, readFocus, writeFocus } from './record.ts';
+import { type FocusRecord, type Live, readFocus, writeFocus } from './record.ts';
 
 interface Fresh {
   readonly record: FocusRecord;
@@ -32,7 +31,6 @@ export async function refreshLive(runtime: Runtime): Promise<void> {
 /** Reads only, so that it needs no lock. undefined: nothing is focused, or nothing is new. */
 export async function lookAgain(runtime: Runtime): Promise<Fresh | undefined> {
   const { stateRoot } = runtime.config;
-  if (!existsSync(focusFile(stateRoot))) return undefined;
   const record = readFocus(stateRoot);
   if (!record) return undefined;
   const graph = loadGraph(runtime.config, { client: record.client, profiles: record.profiles });

@@ -25,6 +25,8 @@ const box: Selection = { client: undefined, profiles: [] };
 export function createGraphs(load: Load): Graphs {
   const known = new Map<string, Graph>();
   let errors = new Map<string, Error>();
+  /** Starts of services that were not known and for which the files were read anew. */
+  const sought = new Set<string>();
 
   const read = (config: Config, selection: Selection): Graph | undefined => {
     const key = keyOf(selection);
@@ -52,12 +54,17 @@ export function createGraphs(load: Load): Graphs {
       return known.get(keyOf(box))?.configHash ?? null;
     },
     find(config, record) {
-      const declaredIn = (graph: Graph | undefined): Declared | undefined => {
-        const service = graph?.services.find(({ id, client }) => id === record.id && client === record.client);
-        return graph && service && { graph, service };
+      const declaredIn = (from: Graph | undefined): Declared | undefined => {
+        const service = from?.services.find(({ id, client }) => id === record.id && client === record.client);
+        return from && service && { graph: from, service };
       };
-      // Declared and started since the last look: what was read then does not have it.
-      return declaredIn(known.get(keyOf(record.selection))) ?? declaredIn(read(config, record.selection));
+      const graph = known.get(keyOf(record.selection));
+      const found = declaredIn(graph);
+      const start = `${record.id} ${record.startedAt}`;
+      if (found || (graph && sought.has(start))) return found;
+      // Declared and started since the last look: what was read then does not have it. Once for each start: one that is declared no more is asked for often.
+      sought.add(start);
+      return declaredIn(read(config, record.selection));
     },
   };
 }

@@ -83,8 +83,7 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
   };
 
   /** What the records say now: whom to watch, who is gone, who was started or stopped by hand. */
-  const readRecords = (): ServiceRecord[] => {
-    const records = readServiceRecords(stateRoot);
+  const readRecords = (records = readServiceRecords(stateRoot)): ServiceRecord[] => {
     const processes = new Map<string, ProcessIdentity>();
     for (const record of records) {
       mender.recorded(record);
@@ -202,8 +201,9 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
     for (let times = 0; times < politeTimes && !stopped && (await isGraphBusy(stateRoot)); times++) await sleep(politeMs);
     if (stopped) return;
     // First what is declared now: it may be what lets one that fell start again.
-    readConfig(readServiceRecords(stateRoot));
-    const records = readRecords();
+    const records = readServiceRecords(stateRoot);
+    readConfig(records);
+    readRecords(records);
     tellStale(records);
     const sight = await lookAt(runtime(), graphs.all());
     if (stopped) return;

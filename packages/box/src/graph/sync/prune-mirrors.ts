@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type ActionRecord, BoxError } from '@skillbox/protocol';
+import { draftName, draftOf, hasMaker } from '../drafts.ts';
 import type { Graph } from '../graph.ts';
 import { examineGraph } from '../load.ts';
 import type { Runtime } from '../runtime.ts';
@@ -11,8 +12,6 @@ import { mirrorFolder, mirrorPath } from './mirrors.ts';
 import { loadSkillConfig } from './skills/config.ts';
 
 const mirrorName = /^[^.].*-[0-9a-f]{16}\.git$/;
-/** What a process that was killed left of making or removing one. */
-const draftName = /^\..*\.(\d+)\.skillbox-(?:new|old)$/;
 
 /** For who holds the lock: nobody else fetches into one meanwhile. */
 export async function pruneMirrors(work: SyncWork, graph: Graph): Promise<ActionRecord[]> {
@@ -74,14 +73,15 @@ function usedOfClient(runtime: Runtime, client: string | undefined): Set<string>
   }
 }
 
+/** What a process that was killed left of making or removing one. */
 function isAbandoned(name: string): boolean {
-  const pid = draftName.exec(name)?.[1];
-  return pid !== undefined && !existsSync(`/proc/${pid}`);
+  const draft = draftOf(name);
+  return draft !== undefined && !hasMaker(draft);
 }
 
 /** Aside first: one that is killed here leaves no half of a copy that the next would take for a whole. */
 function remove(folder: string, name: string): void {
-  const aside = join(folder, name.startsWith('.') ? name : `.${name}.${process.pid}.skillbox-old`);
+  const aside = join(folder, name.startsWith('.') ? name : draftName(name, 'old'));
   if (!name.startsWith('.')) renameSync(join(folder, name), aside);
   rmSync(aside, { recursive: true, force: true });
 }
