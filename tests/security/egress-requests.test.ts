@@ -170,7 +170,7 @@ it('reads no head without end, and waits for none for ever', { timeout: 60_000 }
     egress.python<[number, number, boolean]>(
       one.id,
       `
-large = status(talk("GET http://${host}/ HTTP/1.1\\r\\nHost: ${host}\\r\\nX: " + "a" * 200000 + "\\r\\n\\r\\n"))
+large = status(talk("GET http://${host}/ HTTP/1.1\\r\\nHost: ${host}\\r\\nX: " + "a" * 20000000 + "\\r\\n\\r\\n"))
 many = status(talk("GET http://${host}/ HTTP/1.1\\r\\nHost: ${host}\\r\\n" + "X: a\\r\\n" * 20000 + "\\r\\n"))
 s = socket.create_connection(("127.0.0.1", 3128)); s.settimeout(24); began = time.time()
 s.sendall(b"GET http://${host}/ HTTP/1.1\\r\\n")

@@ -18,11 +18,7 @@ import { clonePlace } from './sync/skills/sources.ts';
 import { sync } from './sync/sync.ts';
 
 // Nothing here comes as far as to need one.
-vi.mock('./pulse/control.ts', async () => {
-  const { asPulseStatus, emptyState } = await import('./pulse/state.ts');
-  const idle = async () => asPulseStatus(emptyState);
-  return { pulse: idle, startPulse: idle, stopPulse: idle };
-});
+vi.mock('./pulse/control.ts', () => import('../../../../tests/support/still-pulse.ts'));
 
 interface Raised {
   readonly code: string | null | undefined;

@@ -5,9 +5,14 @@ import { limitConnections, mostConnections } from './connections.ts';
 
 let server: Server;
 let refused: number;
+let served: number;
 beforeEach(async () => {
   refused = 0;
-  server = createServer((_request, response) => response.end('served'));
+  served = 0;
+  server = createServer((_request, response) => {
+    served += 1;
+    response.end('served');
+  });
   limitConnections(server, 2, () => {
     refused += 1;
   });
@@ -32,6 +37,9 @@ it('answers one too many with 503 and Retry-After, and takes the next when there
   expect(over.text).toMatch(/^HTTP\/1.1 503 /);
   expect(over.text).toMatch(/\r\nRetry-After: 1\r\n[\s\S]*"error":"overloaded"/);
   expect(refused).toBe(1);
+  over.socket.write('POST /again HTTP/1.1\r\nHost: box\r\n\r\n');
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(served).toBe(2);
   open[0]?.socket.destroy();
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect((await ask()).text).toContain('served');

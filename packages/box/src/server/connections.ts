@@ -3,7 +3,8 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { endWith, rawAnswer } from './malformed.ts';
+import { giveLastAnswer } from '../last-answer.ts';
+import { rawAnswer } from './malformed.ts';
 
 /** What the setting says, or three quarters of what the system allows. */
 export function mostConnections(setting: number, limits: string = readFileSync('/proc/self/limits', 'utf8')): number {
@@ -12,17 +13,23 @@ export function mostConnections(setting: number, limits: string = readFileSync('
   return Math.floor(descriptors * 0.75);
 }
 
-/** Beyond it a connection is told so and closed. */
+/** Beyond it a connection is told so and closed. What listens for connections until now, Node itself too, hears only of the others. */
 export function limitConnections(server: Server, most: number, onRefused: () => void): void {
+  const listeners = server.listeners('connection');
+  server.removeAllListeners('connection');
   let open = 0;
-  // Before Node's own listener, so that nothing of it is read as a request.
-  server.prependListener('connection', (socket: Socket) => {
+  server.on('connection', (socket: Socket) => {
     open += 1;
     socket.once('close', () => {
       open -= 1;
     });
-    if (open <= most) return;
+    if (open <= most) {
+      for (const listener of listeners) listener.call(server, socket);
+      return;
+    }
     onRefused();
-    endWith(socket, rawAnswer(503, 'overloaded', `${most} connections are open already.`, 1));
+    // Its closing tells the same.
+    socket.on('error', () => undefined);
+    giveLastAnswer(socket, rawAnswer(503, 'overloaded', `${most} connections are open already.`, 1));
   });
 }

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ErrorBody, type ErrorCode, errorKinds } from '@skillbox/protocol';
+import { giveAnswerTo, hasLastAnswer } from '../last-answer.ts';
 
 /** For a request line or Host header that makes no address. */
 export function malformedAnswer(): Response {
@@ -18,22 +19,12 @@ export function answerMalformed(server: Server): void {
   // An expectation that is not understood may be ignored; Node would refuse it without a word.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (hasLastAnswer(socket)) return;
     const current = answering.get(socket);
     const between = !current || current.writableEnded || !current.headersSent;
     if (!socket.writable || error.code === 'ECONNRESET' || !between) socket.destroy();
-    else endWith(socket, rawAnswer(...(faults[error.code ?? ''] ?? notUnderstood)));
+    else giveAnswerTo(error, socket, rawAnswer(...(faults[error.code ?? ''] ?? notUnderstood)));
   });
-}
-
-/** How long the other side has to read the last answer and close in turn. */
-const lingerMs = 2000;
-
-/** Who does not close is closed: half a connection costs a descriptor like a whole one. */
-export function endWith(socket: Duplex, answer: string): void {
-  socket.end(answer);
-  const timer = setTimeout(() => socket.destroy(), lingerMs);
-  timer.unref();
-  socket.once('close', () => clearTimeout(timer));
 }
 
 /** A whole answer as text, for a connection that has no request to answer; it is the last on it. */

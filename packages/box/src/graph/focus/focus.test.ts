@@ -19,12 +19,8 @@ import { context } from './context.ts';
 import { type FocusOptions, focus } from './focus.ts';
 import { readFocus } from './record.ts';
 
-// Pulse is a process of its own, with tests of its own: here nobody may start again what a test stops.
-vi.mock('../pulse/control.ts', () => {
-  const idle = { running: true, pid: null, updated_at: null, interval: 30, auto_restart: true, cycle_count: 0, heals: 0 };
-  const state = { ...idle, events_emitted: 0, config_hash: null, service_states: {}, check_states: {}, given_up: [], next_attempts: {} };
-  return { pulse: async () => state, startPulse: async () => state, stopPulse: async () => state };
-});
+// Here nobody may start again what a test stops.
+vi.mock('../pulse/control.ts', () => import('../../../../../tests/support/still-pulse.ts'));
 
 let ground: GraphGround;
 let runtime: Runtime;

@@ -11,6 +11,7 @@ import type { Graph, Selection, Service } from '../graph.ts';
 import { logPath } from '../programs/log-path.ts';
 import type { Runtime } from '../runtime.ts';
 import { recordActivity } from '../runtime-log.ts';
+import { asStep, endOfService } from '../work-steps.ts';
 import { apiStatus, startApi, stopApi } from './api.ts';
 import { probeHealth } from './health.ts';
 import { type Launched, launch } from './launch.ts';
@@ -61,6 +62,16 @@ export async function startService(runtime: Runtime, graph: Graph, service: Serv
     return fail(start, 'failed', faultOfError(error), undefined);
   }
 }
+
+/** stopService as a part of longer work, told as it begins and ends. */
+export const stopAsStep = (...[runtime, service, options]: Parameters<typeof stopService>): Promise<ServiceOutcome> =>
+  asStep(
+    runtime,
+    { kind: 'service', name: `stop ${service.id}` },
+    `Stopping ${service.id}`,
+    () => stopService(runtime, service, options),
+    endOfService,
+  );
 
 /** SIGTERM to its group, its patience, SIGKILL. `wanted`: whether pulse may start it again. */
 export async function stopService(

@@ -8,8 +8,7 @@ import { loadGraph } from '../load.ts';
 import { requireKnown, reversed, walk, withDependents } from '../order.ts';
 import { stopPulse } from '../pulse/control.ts';
 import { exclusively, type Runtime } from '../runtime.ts';
-import { asStep, endOfService } from '../work-steps.ts';
-import { stopService } from './control.ts';
+import { stopAsStep } from './control.ts';
 import { outcome } from './outcome.ts';
 import { isManaged } from './preconditions.ts';
 import { readServiceRecords, type ServiceRecord } from './records.ts';
@@ -61,13 +60,7 @@ export async function stopAll(
   const stop = async ({ id, own, stopMs, elsewhere }: Stoppable): Promise<ServiceOutcome> =>
     elsewhere
       ? outcome(id, 'external', performance.now(), { detail: 'managed elsewhere' })
-      : asStep(
-          runtime,
-          { kind: 'service', name: `stop ${id}` },
-          `Stopping ${id}`,
-          () => stopService(runtime, { id, own, stopMs: patienceMs ?? stopMs }, { wanted }),
-          endOfService,
-        );
+      : stopAsStep(runtime, { id, own, stopMs: patienceMs ?? stopMs }, { wanted });
   const stopped = await walk(reversed(others), atOnce, stop);
   return [...stopped.values(), ...(await Promise.all(api.map(stop)))];
 }

@@ -4,8 +4,8 @@ import type { ServiceOutcome, StartMode, TaskOutcome } from '@skillbox/protocol'
 import type { Graph, Selection, Service } from '../graph.ts';
 import { inOrder, reversed, walk, withNeeded } from '../order.ts';
 import type { Runtime } from '../runtime.ts';
-import { asStep, endOfService, tellBegin, tellEnd } from '../work-steps.ts';
-import { startService, stopService } from './control.ts';
+import { endOfService, tellBegin, tellEnd } from '../work-steps.ts';
+import { startService, stopAsStep } from './control.ts';
 import { faultOf, isFailure, outcome } from './outcome.ts';
 
 export interface StartAllOptions {
@@ -84,14 +84,7 @@ async function takeBack(
   );
   const needless = services.filter(({ id, own }) => results.get(id)?.result === 'started' && own === undefined && !kept.has(id));
   const stopped = await walk(reversed(needless), atOnce, async ({ id, own, stopMs }) => {
-    const step = { kind: 'service', name: `stop ${id}` } as const;
-    const taken = await asStep(
-      runtime,
-      step,
-      `Stopping ${id}`,
-      () => stopService(runtime, { id, own, stopMs }, { wanted: false }),
-      endOfService,
-    );
+    const taken = await stopAsStep(runtime, { id, own, stopMs }, { wanted: false });
     return { ...taken, detail: taken.detail ?? 'it was started for what failed' };
   });
   return [...stopped.values()];

@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, r
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { giveAnswerTo, giveLastAnswer, hasLastAnswer } from '../../last-answer.ts';
 import type { AddressGuard } from './addresses.ts';
 import type { Audit, Who } from './audit.ts';
 import { createExchanges, type Exchange, type Exchanges, facts } from './exchanges.ts';
@@ -113,13 +114,15 @@ function inTurn(socket: Duplex, work: () => Promise<void>): void {
 }
 
 function refuseMalformed(exchanges: Exchanges, error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (hasLastAnswer(socket)) return;
   if (error.code === 'ECONNRESET' || !socket.writable || turns.get(socket)?.over) {
     socket.destroy();
     return;
   }
   const refusal = new Refusal('malformed', `The request could not be read: ${error.message}.`);
   exchanges.refused({}, refusal);
-  endWith(socket, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, refusal);
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  giveAnswerTo(error, socket, rawAnswer(status, refusal));
 }
 
 /** One request of any kind but CONNECT; with `tunnel`, one that came in TLS through it. */
@@ -271,7 +274,8 @@ async function answerConnect(
     exchange?.end((error as Error).message);
     const refusal = asRefusal(error);
     exchanges.refused(what, refusal);
-    endWith(client, refusal.status, refusal);
+    if (client.writable) giveLastAnswer(client, rawAnswer(refusal.status, refusal));
+    else client.destroy();
   }
 }
 
@@ -355,14 +359,7 @@ function refuse(response: ServerResponse, refusal: Refusal): void {
   response.end(body);
 }
 
-function endWith(socket: Duplex, status: number, refusal: Refusal): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
+function rawAnswer(status: number, refusal: Refusal): string {
   const body = bodyOf(refusal);
-  socket.end(
-    `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    () => socket.destroy(),
-  );
+  return `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
 }
