@@ -291,6 +291,10 @@ describe('what goes wrong', () => {
     [['skill', 'lsit'], 2, 'usage'],
     [['skill', 'list', '--frobnicate'], 2, 'usage'],
     [['--manifest', 'nowhere.yaml', 'skill', 'list'], 2, 'manifest_invalid'],
+    // Where 2 is drift.
+    [['status', '--frobnicate'], 1, 'usage'],
+    [['--output', 'text', 'doctor', '--frobnicate'], 1, 'usage'],
+    [['--manifest', 'nowhere.yaml', 'status'], 1, 'manifest_invalid'],
   ])('%j ends with %d and says %s, for people and for programs', (args, code, error) => {
     const people = run(...args);
     expect(people).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(/^Error: .+\n/) });

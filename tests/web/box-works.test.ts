@@ -185,4 +185,11 @@ it('focus shows its phases as they come, and what was focused is there for who c
   await visitor.screenshot('box-focus-last');
   await visitor.accessible();
   await visitor.fitsPhone();
+  await visitor.go('/box');
+  await page.getByText('This is the box without a client. Last focused:').waitFor();
+  await visitor.screenshot('box-to-focused');
+  await visitor.accessible();
+  await page.getByRole('main').getByRole('link', { name: 'acme' }).click();
+  await expect.poll(() => new URL(page.url()).search).toBe('?client=acme');
+  await expect.poll(() => page.getByText('This is the box').count()).toBe(0);
 });

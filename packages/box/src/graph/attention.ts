@@ -6,6 +6,8 @@ import type { FileStates } from './sync/states.ts';
 export interface Looked extends FileStates {
   readonly tasks: readonly TaskStatus[];
   readonly services: readonly ServiceStatus[];
+  /** Services that run and are declared no more. */
+  readonly undeclared: readonly string[];
   readonly checks: readonly CheckStatus[];
   readonly bridges: readonly BridgeStatus[];
   readonly pulse: PulseStatus;
@@ -16,9 +18,10 @@ export interface Looked extends FileStates {
 }
 
 export function attentionOf(looked: Looked): Attention[] {
-  const { repos, artifacts, env_files, skills, tasks, services, checks, bridges, pulse, gaps, failures } = looked;
+  const { repos, artifacts, env_files, skills, tasks, services, undeclared, checks, bridges, pulse, gaps, failures } = looked;
   const all = [
     ...services.flatMap((service) => ofService(service, pulse)),
+    ...undeclared.map((id) => entry('warning', `service:${id}`, 'runs, but is declared no more', `skillbox down --service ${id}`)),
     ...checks
       .filter(({ state }) => state === 'fail')
       .map(({ id, detail }) => entry('error', `check:${id}`, `fails: ${detail}`, 'skillbox doctor')),

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PulseStatus } from '@skillbox/protocol';
@@ -12,6 +12,7 @@ import { loadGraph } from './load.ts';
 import { logs } from './logs.ts';
 import type { Runtime } from './runtime.ts';
 import { serviceStatus, startService, stopService } from './services/control.ts';
+import { down } from './services/down.ts';
 import { readServiceRecords } from './services/records.ts';
 import { startAll } from './services/start-all.ts';
 import { graphStatus, status } from './status.ts';
@@ -36,7 +37,19 @@ const pulse = (more: Partial<PulseStatus> = {}): PulseStatus => ({
 
 describe('attention', () => {
   const nothing: Looked = {
-    ...{ repos: [], artifacts: [], env_files: [], skills: [], logs: [], tasks: [], services: [], checks: [], bridges: [], gaps: [] },
+    ...{
+      repos: [],
+      artifacts: [],
+      env_files: [],
+      skills: [],
+      logs: [],
+      tasks: [],
+      services: [],
+      undeclared: [],
+      checks: [],
+      bridges: [],
+      gaps: [],
+    },
     ...{ pulse: pulse(), failures: new Map() },
   };
   const item = (id: string) => ({ id, client: null, profiles: [], required: false, notes: null });
@@ -90,6 +103,52 @@ it('the ledger and the services must agree, within what is selected', () => {
   expect(gaps).toHaveLength(3);
   expect(gaps.join('\n')).toMatch(/gone is covered.*\nearly is a declared service.*deferred\nforgotten is .* does not know it/);
   expect(coverageGaps({ services, parityLedger: [], profiles: ['core'] })).toEqual([]);
+});
+
+describe('a service that runs and is declared no more', () => {
+  const started = { restarts: 0, mode: 'reuse', waitMs: undefined } as const;
+  const said = async (runtime: Runtime, client?: string) =>
+    (await status(runtime, { client, profiles: [] })).attention.filter(({ message }) => message.includes('declared no more'));
+
+  it('is told with how to stop it, and not while it is declared, if only for a client', async () => {
+    const overlay = join(ground.folder, '.skillbox-state', 'clients', 'acme');
+    mkdirSync(overlay, { recursive: true });
+    writeFileSync(
+      join(overlay, 'overlay.yaml'),
+      stringify({ version: 1, client: { id: 'acme', services: [{ id: 'theirs', command: 'exec sleep 300' }] } }),
+    );
+    const runtime = declare({
+      services: [
+        { id: 'gone', command: 'exec sleep 300' },
+        { id: 'kept', command: 'exec sleep 300' },
+      ],
+    });
+    for (const client of [undefined, 'acme']) {
+      const selection = { client, profiles: [] };
+      const loaded = loadGraph(runtime.config, selection);
+      for (const one of loaded.services.filter((each) => each.own === undefined && each.client === client))
+        expect((await startService(runtime, loaded, one, { ...started, selection })).result).toBe('started');
+    }
+    expect([await said(runtime), await said(runtime, 'acme')]).toEqual([[], []]);
+
+    declare({ services: [{ id: 'kept', command: 'exec sleep 300' }] });
+    const gone = {
+      severity: 'warning',
+      subject: 'service:gone',
+      message: 'runs, but is declared no more',
+      fix: 'skillbox down --service gone',
+    };
+    expect([await said(runtime), await said(runtime, 'acme')]).toEqual([[gone], [gone]]);
+    // Nobody can say what a file declares that cannot be read.
+    writeFileSync(join(overlay, 'overlay.yaml'), 'version: [');
+    expect(await said(runtime)).toEqual([gone]);
+    rmSync(overlay, { recursive: true });
+    expect((await said(runtime)).map(({ subject }) => subject)).toEqual(['service:gone', 'service:theirs']);
+
+    const report = await down(runtime, { profiles: [] }, { services: ['gone', 'theirs'], dryRun: false, waitSeconds: undefined });
+    expect(report.services.map(({ id, result }) => `${id} ${result}`).sort()).toEqual(['gone stopped', 'theirs stopped']);
+    expect(await said(runtime)).toEqual([]);
+  });
 });
 
 describe('logs', () => {

@@ -1,6 +1,6 @@
 /** The state of everything that is declared, and what of it needs attention. Reads only. */
 
-import type { RuntimeStatus, ServiceStatus } from '@skillbox/protocol';
+import type { RuntimeStatus } from '@skillbox/protocol';
 import { readProcessTable } from '../process/table.ts';
 import { attentionOf } from './attention.ts';
 import { bridgeStates } from './bridges.ts';
@@ -12,6 +12,7 @@ import { loadGraph } from './load.ts';
 import { pulse } from './pulse/control.ts';
 import type { Runtime } from './runtime.ts';
 import { serviceStatus } from './services/control.ts';
+import { undeclaredServices } from './services/undeclared.ts';
 import { bounded } from './sync/bounded.ts';
 import { fileStates } from './sync/states.ts';
 import { lastFailure, taskStates } from './tasks/states.ts';
@@ -27,16 +28,22 @@ export async function status(runtime: Runtime, selection: Selection): Promise<Ru
 /** For who has the graph already. */
 export async function graphStatus(runtime: Runtime, graph: Graph): Promise<RuntimeStatus> {
   const { stateRoot } = runtime.config;
-  const [files, tasks, services, checks, pulseStatus] = await Promise.all([
+  // One reading of /proc for all of them.
+  const table = readProcessTable();
+  const [files, tasks, services, undeclared, checks, pulseStatus] = await Promise.all([
     fileStates(runtime, graph),
     taskStates(runtime, graph),
-    serviceStates(runtime, graph),
+    bounded(graph.services, atOnce, (service) => serviceStatus(runtime, graph, service, { table, withinMs: lookMs })),
+    undeclaredServices(runtime, graph, table),
     checkStatuses(runtime, graph, lookMs),
     pulse(runtime),
   ]);
   const bridges = bridgeStates(graph);
   const failures = new Map(graph.tasks.flatMap((task) => [[task.id, lastFailure(stateRoot, task)] as const]));
-  const attention = attentionOf({ ...files, tasks, services, checks, bridges, pulse: pulseStatus, gaps: coverageGaps(graph), failures });
+  const attention = attentionOf({
+    ...{ ...files, tasks, services, undeclared, checks, bridges, failures },
+    ...{ pulse: pulseStatus, gaps: coverageGaps(graph) },
+  });
   return {
     client: graph.client?.id ?? null,
     profiles: [...graph.profiles],
@@ -54,10 +61,4 @@ export async function graphStatus(runtime: Runtime, graph: Graph): Promise<Runti
     focus: lastFocus(stateRoot),
     attention,
   };
-}
-
-/** One reading of /proc for all of them. */
-export function serviceStates(runtime: Runtime, graph: Graph): Promise<ServiceStatus[]> {
-  const table = readProcessTable();
-  return bounded(graph.services, atOnce, (service) => serviceStatus(runtime, graph, service, { table, withinMs: lookMs }));
 }

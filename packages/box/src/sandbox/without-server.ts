@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
+import { BoxError } from '@skillbox/protocol';
 import type { ProgramInfo } from './living.ts';
 import { collect, programSpec } from './programs.ts';
 import { bubblewrapFolder, socketFolder, socketOf } from './providers/bubblewrap/folders.ts';
@@ -21,16 +22,17 @@ export interface StandingGuest {
 
 const mostOutput = 4096;
 
-/** 'gone': nothing runs in it. undefined: it is none that is reached like this, such as one of another provider. */
+/** 'gone': nothing runs in it. undefined: it is none that is reached like this, such as one of another provider. Throws unreachable. */
 export async function reachGuest(stateRoot: string, sandbox: string): Promise<StandingGuest | 'gone' | undefined> {
   const path = guestOf(stateRoot, sandbox);
   if (path === undefined) return undefined;
-  if (!existsSync(path)) return 'gone';
   try {
     (await connectTo(path)).destroy();
-  } catch {
+  } catch (error) {
     // The socket of one that was killed: nobody listens, so nothing of it is left.
-    return 'gone';
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    if (['ENOENT', 'ECONNREFUSED'].includes(code)) return 'gone';
+    throw new BoxError('unreachable', `Nobody can say what runs in sandbox ${sandbox}: ${message}.`, { cause: error });
   }
   const guest = createGuestClient(() => connectTo(path));
   return {

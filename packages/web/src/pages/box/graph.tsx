@@ -5,7 +5,7 @@ import { useMemo } from 'react';
 import { useBox } from '../../box/box.ts';
 import { useLoad } from '../../box/use-load.ts';
 import { Empty, Show } from '../../parts/states.tsx';
-import { useQuery } from '../../router.tsx';
+import { Link, useQuery } from '../../router.tsx';
 import { BoxActions } from './actions.tsx';
 import { AttentionCard } from './attention.tsx';
 import { Drawing } from './drawing.tsx';
@@ -31,8 +31,27 @@ export function Graph() {
         <span className="rest" />
         {may('graph:use') && <BoxActions selection={selection} onDone={status.reload} />}
       </div>
-      <Show of={status}>{(data) => <Whole status={data} rendered={rendered.data} reload={status.reload} />}</Show>
+      <Show of={status}>
+        {(data) => (
+          <>
+            <ToFocused status={data} />
+            <Whole status={data} rendered={rendered.data} reload={status.reload} />
+          </>
+        )}
+      </Show>
     </>
+  );
+}
+
+/** What was focused last is probably what one came for. */
+function ToFocused({ status: { client, focus } }: { readonly status: RuntimeStatus }) {
+  if (!focus || focus.client === client) return null;
+  const query = new URLSearchParams({ client: focus.client, ...(focus.profiles.length > 0 && { profile: focus.profiles.join(',') }) });
+  return (
+    <div className="cluster">
+      <span className="faint">This is {client === null ? 'the box without a client' : `client ${client}`}. Last focused:</span>
+      <Link to={`/box?${query}`}>{focus.client}</Link>
+    </div>
   );
 }
 
