@@ -22,6 +22,14 @@ export const main = (words: readonly string[], env: Record<string, string>, inpu
 export const built = (words: readonly string[], env: Record<string, string>, input = ''): Promise<CliResult> =>
   run([builtCli, ...words], env, input);
 
+/** Of a box that is down: sandboxes outlive it, and a test that removes its folder would leave them to the machine. */
+export async function endSandboxes(skillbox: (...words: string[]) => Promise<CliResult>): Promise<void> {
+  await skillbox('up', '--service', 'api');
+  const { items } = JSON.parse((await skillbox('sandbox', 'list', '--json')).stdout) as { items: { id: string; state: string }[] };
+  for (const { id } of items.filter(({ state }) => state !== 'destroyed')) await skillbox('sandbox', 'destroy', id);
+  await skillbox('down');
+}
+
 function run(words: readonly string[], env: Record<string, string>, input: string): Promise<CliResult> {
   const child = spawn(process.execPath, words, {
     env: { PATH: process.env.PATH, ...env },

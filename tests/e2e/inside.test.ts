@@ -56,6 +56,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await box?.json('/v1/runtime/down', { body: {} });
   await box?.json('/v1/runtime/pulse/stop', { body: {} });
+  const { items = [] } = (await box?.json<{ items: { id: string }[] }>('/v1/sandboxes'))?.body ?? {};
+  for (const { id } of items) await box.json(`/v1/sandboxes/${id}`, { method: 'DELETE' });
   await box?.stop();
   rmSync(folder, { recursive: true, force: true });
 });

@@ -11,7 +11,7 @@ import { pulse } from '../../packages/box/src/graph/pulse/control.ts';
 import { recentActivity } from '../../packages/box/src/graph/runtime-log.ts';
 import { readServiceRecord } from '../../packages/box/src/graph/services/records.ts';
 import { readServerRecord } from '../../packages/box/src/state.ts';
-import { built } from './cli-process.ts';
+import { built, type CliResult, endSandboxes } from './cli-process.ts';
 
 let folder: string;
 let stateRoot: string;
@@ -20,11 +20,15 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'skillbox-inside-'));
   stateRoot = loadConfig({ cwd: folder, env: { HOME: folder } }).stateRoot;
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(async () => {
+  await endSandboxes(call);
+  rmSync(folder, { recursive: true, force: true });
+});
 
+const call = (...words: string[]): Promise<CliResult> =>
+  built([...words, '--manifest', join(folder, 'skillbox.yaml')], { HOME: folder, SKILLBOX_API_PORT: '0', SKILLBOX_LOG_LEVEL: 'warn' });
 const skillbox = async <T>(...words: string[]): Promise<{ exit: number | null; body: T }> => {
-  const environment = { HOME: folder, SKILLBOX_API_PORT: '0', SKILLBOX_LOG_LEVEL: 'warn' };
-  const ran = await built([...words, '--json', '--manifest', join(folder, 'skillbox.yaml')], environment);
+  const ran = await call(...words, '--json');
   return { exit: ran.exit, body: JSON.parse(ran.stdout) as T };
 };
 const record = (id: string) => readServiceRecord(stateRoot, id);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { RuntimeStatus, SyncReport, WorkSession } from '@skillbox/protocol';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { version } from '../../packages/box/src/version.ts';
-import { type CliResult, runProgram } from './cli-process.ts';
+import { type CliResult, endSandboxes, runProgram } from './cli-process.ts';
 
 const packaged = join(import.meta.dirname, '../../packages/box');
 const newerVersion = '99.0.0';
@@ -49,7 +49,10 @@ graph:
   }
 });
 afterAll(async () => {
-  if (existsSync(stateRoot)) await call(newer, 'down');
+  if (existsSync(stateRoot)) {
+    await call(newer, 'down');
+    await endSandboxes((...words) => call(newer, ...words));
+  }
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -67,7 +70,7 @@ it('files, tasks, services, sessions and history are there after an upgrade, and
   mkdirSync(join(stateRoot, 'clients/acme'), { recursive: true });
   writeFileSync(join(stateRoot, 'clients/acme/overlay.yaml'), 'version: 1\nclient: {id: acme}\n');
   const session = await told<WorkSession>(older, 'session', 'start', 'acme', '--label', 'before');
-  await well(older, 'down');
+  expect(await well(older, 'down')).toMatch(/^✓ The box is down\.\n! Sandbox i\w{19} lives on, with what runs inside\./m);
 
   for (const [program, said] of [
     [newer, newerVersion],

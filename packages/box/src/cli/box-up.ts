@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { listening } from '../commands/local/listening.ts';
 import { serverLogFile } from '../state.ts';
 import { commandNamed } from './call.ts';
-import { downText, upText } from './graph-report-views.ts';
+import { downText, isWhole, livingOnText, upText } from './graph-report-views.ts';
 import type { CliContext, Outcome } from './leaf.ts';
 import { ownCall } from './own-call.ts';
 
@@ -30,8 +30,13 @@ export const upPolish = {
 export const downPolish = {
   input: downCommand.input,
   async run(context: CliContext, input: Record<string, unknown>): Promise<Outcome> {
-    return ownCall(context, downCommand, input, {
+    const outcome = await ownCall(context, downCommand, input, {
       view: (report, config) => downText(report as DownReport, context.io, { stateRoot: config.stateRoot }),
     });
+    const config = context.config();
+    if (context.io.json || config.serverUrl !== undefined || !isWhole(outcome.value as DownReport)) return outcome;
+    const { standingSandboxes } = await import('../sandbox/without-server.ts');
+    const left = livingOnText(await standingSandboxes(config.stateRoot), context.io);
+    return { ...outcome, text: [outcome.text, left].filter(Boolean).join('\n') };
   },
 };

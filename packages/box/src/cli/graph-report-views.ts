@@ -124,7 +124,7 @@ export function downText(
   { stateRoot }: { readonly stateRoot?: string } = {},
 ): string {
   const server = services.find(({ id }) => id === api);
-  const whole = server?.result === 'stopped' || server?.result === 'killed';
+  const whole = isWhole({ services });
   const shown = services.filter(
     ({ id, result, detail }) => dry_run || ((result !== 'not-running' || detail !== null) && !(id === api && whole)),
   );
@@ -140,6 +140,19 @@ export function downText(
 
 /** The server of the box among its services. */
 const api = 'api';
+
+/** The server went with the rest. */
+export const isWhole = ({ services }: Pick<DownReport, 'services'>): boolean =>
+  services.some(({ id, result }) => id === api && (result === 'stopped' || result === 'killed'));
+
+/** Sandboxes outlive the server: who stops the box must know that something still runs. */
+export function livingOnText(sandboxes: readonly string[], { paint }: Io): string {
+  const [first] = sandboxes;
+  if (first === undefined) return '';
+  const some = sandboxes.length === 1 ? `Sandbox ${first} lives on` : `${sandboxes.length} sandboxes live on`;
+  const them = sandboxes.length === 1 ? ['it', first] : ['them', 'ID'];
+  return `${paint('yellow', '!')} ${some}, with what runs inside. skillbox up finds ${them[0]} again; then, to end ${them[0]}: skillbox sandbox destroy ${them[1]}`;
+}
 
 const serviceMarks: Readonly<Record<ServiceOutcome['result'], Mark>> = {
   started: good,

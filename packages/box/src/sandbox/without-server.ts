@@ -3,7 +3,7 @@
  * can open. Enough to tell what runs in there and to end it; everything else is the server's.
  */
 
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { BoxError } from '@skillbox/protocol';
@@ -55,10 +55,22 @@ export async function reachGuest(stateRoot: string, sandbox: string): Promise<St
   };
 }
 
+/** Those of this machine that live on, with what runs in them. */
+export async function standingSandboxes(stateRoot: string): Promise<string[]> {
+  const known = [livingFolder(stateRoot), dockerFolder(stateRoot)].flatMap((folder) => (existsSync(folder) ? readdirSync(folder) : []));
+  const found = [...new Set(known)].map(async (sandbox) => {
+    const guest = await reachGuest(stateRoot, sandbox);
+    return guest === undefined || guest === 'gone' ? [] : [sandbox];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+const livingFolder = (stateRoot: string): string => join(stateRoot, 'sandboxes', 'living');
+
 /** Where the guest of a sandbox listens that bubblewrap or docker made here. */
 function guestOf(stateRoot: string, sandbox: string): string | undefined {
   const folder = socketFolder(bubblewrapFolder(stateRoot));
-  if (existsSync(folder) && existsSync(join(stateRoot, 'sandboxes', 'living', sandbox))) return socketOf(folder, sandbox);
+  if (existsSync(folder) && existsSync(join(livingFolder(stateRoot), sandbox))) return socketOf(folder, sandbox);
   const ofContainer = containerFolder(dockerFolder(stateRoot), sandbox);
   return existsSync(ofContainer) ? join(ofContainer, socketName) : undefined;
 }

@@ -90,7 +90,8 @@ it('up, down and restart tell what they did; who only looks writes nothing', asy
 it('pulse tells what happened since, and writes nothing while nothing happens', async () => {
   await focused();
   const config = () => runtime.config;
-  supervisor = await startSupervisor({ config, load: loadGraph, intervalMs: 60_000, random: () => 0.5, say: () => undefined });
+  supervisor = startSupervisor({ config, load: loadGraph, intervalMs: 60_000, random: () => 0.5, say: () => undefined });
+  await supervisor.look();
   await vi.waitFor(() => expect(claude()).toContain('pulse.started'), { timeout: 20_000 });
   const quiet = written();
   await supervisor.look();

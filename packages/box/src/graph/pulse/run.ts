@@ -30,7 +30,7 @@ export async function runPulse({ config, interval, say, until }: PulseOptions): 
     throw new BoxError('already_running', `Pulse runs already for ${realpathSync(stateRoot)}${other ? ` (pid ${other.pid})` : ''}.`);
   }
   try {
-    const supervisor = await startSupervisor({
+    const supervisor = startSupervisor({
       config,
       load: loadGraph,
       intervalMs: interval === undefined ? pulseInterval : interval * 1000,

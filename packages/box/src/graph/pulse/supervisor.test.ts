@@ -85,7 +85,7 @@ const age = (id: string): void => {
 };
 
 async function watchOver(more: Partial<SupervisorParts> = {}): Promise<Supervisor> {
-  supervisor = await startSupervisor({
+  const started = startSupervisor({
     config: () => ground.runtime.config,
     load: () => declared,
     intervalMs: 60_000,
@@ -94,10 +94,24 @@ async function watchOver(more: Partial<SupervisorParts> = {}): Promise<Superviso
     say: (text) => void said.push(text),
     ...more,
   });
-  return supervisor;
+  supervisor = started;
+  await started.look();
+  return started;
 }
 
 describe('pulse', () => {
+  it('is stopped at once while somebody else is at work on the graph', async () => {
+    const began = await exclusively(ground.runtime, 'test', async () => {
+      const looking = watchOver();
+      const since = performance.now();
+      await supervisor?.stop();
+      await looking;
+      return since;
+    });
+    expect(performance.now() - began).toBeLessThan(900);
+    expect(said.filter((line) => line.includes('a look failed'))).toEqual([]);
+  });
+
   it('starts a service that was killed within a second, and tells the truth about it', async () => {
     declare({ id: 'web', command: 'exec sleep 1000' }, { id: 'other', command: 'exec sleep 1000', dependsOn: ['web'] });
     await up('web');

@@ -35,7 +35,7 @@ export interface SupervisorParts {
 }
 
 export interface Supervisor {
-  /** A whole look now. */
+  /** A whole look now, or the end of the one that is under way. */
   look(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -51,7 +51,8 @@ const politeTimes = 10;
 /** For a start that is under way when pulse is told to stop. */
 const stopMs = 3000;
 
-export async function startSupervisor(parts: SupervisorParts): Promise<Supervisor> {
+/** Its first look is under way when it returns, so that it can be stopped while that waits for others. */
+export function startSupervisor(parts: SupervisorParts): Supervisor {
   const { say, load, intervalMs, patience = usualPatience, random = Math.random } = parts;
   let config = parts.config();
   const { stateRoot } = config;
@@ -75,9 +76,10 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
   const timers = new Set<NodeJS.Timeout>();
 
   const later = (ms: number, work: () => void): void => {
+    if (stopped) return;
     const timer = setTimeout(() => {
       timers.delete(timer);
-      if (!stopped) work();
+      work();
     }, ms);
     timers.add(timer);
   };
@@ -198,7 +200,8 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
   };
 
   const look = async (): Promise<void> => {
-    for (let times = 0; times < politeTimes && !stopped && (await isGraphBusy(stateRoot)); times++) await sleep(politeMs);
+    for (let times = 0; times < politeTimes && !stopped && (await isGraphBusy(stateRoot)); times++)
+      await sleep(politeMs, undefined, { signal: ending.signal });
     if (stopped) return;
     // First what is declared now: it may be what lets one that fell start again.
     const records = readServiceRecords(stateRoot);
@@ -228,10 +231,7 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
       });
     return looking;
   };
-  const lookOn = (): void =>
-    later(intervalMs, () => {
-      void lookOnce().finally(lookOn);
-    });
+  const lookOn = (): void => void lookOnce().finally(() => later(intervalMs, lookOn));
 
   let gathering = false;
   const reread = (): void => {
@@ -262,7 +262,6 @@ export async function startSupervisor(parts: SupervisorParts): Promise<Superviso
     interval: intervalMs / 1000,
     watching: readRecords().filter(({ wanted }) => wanted).length,
   });
-  await lookOnce();
   lookOn();
 
   return {
