@@ -61,12 +61,13 @@ const entry = (severity: Attention['severity'], subject: string, message: string
 const severityOf = (required: boolean, grave = false): Attention['severity'] => (required || grave ? 'error' : 'warning');
 const because = (detail: string | null): string => (detail ? `: ${detail}` : '');
 
-function ofService({ id, state, detail, required, client }: ServiceStatus, { given_up }: PulseStatus): Attention[] {
+function ofService({ id, state, detail, required, wanted, client }: ServiceStatus, { given_up }: PulseStatus): Attention[] {
   const subject = `service:${id}`;
   const named = `${client === null ? '' : `--client ${client} `}--service ${id}`;
   if (given_up.includes(id))
     return [entry('error', subject, `fell too often, and pulse gave up${because(detail)}`, `skillbox logs ${named}`)];
-  if (state === 'down') return [entry('error', subject, `is down${because(detail)}`, `skillbox logs ${named}`)];
+  // One whose start failed is nobody's concern until somebody starts it again, which tells all that there is to say.
+  if (state === 'down') return [entry('error', subject, `is down${because(detail)}`, `skillbox ${wanted ? 'logs' : 'up'} ${named}`)];
   if (state === 'declared' && required)
     return [entry('warning', subject, 'is not started', id === 'api' ? 'skillbox up' : `skillbox up ${named}`)];
   if (state === 'running' && detail !== null) return [entry('warning', subject, detail, `skillbox restart ${named}`)];

@@ -64,6 +64,7 @@ describe('attention', () => {
         { ...one, id: 'must', state: 'declared', required: true },
         { ...one, id: 'web', client: 'acme', state: 'down', detail: 'its process is gone', wanted: true },
         { ...one, id: 'worn', state: 'down' },
+        { ...one, id: 'refused', state: 'down', detail: 'port 80 is in use' },
       ],
       env_files: [{ ...item('env'), required: true, path: 'e', host_path: '/e', repo: null, state: 'missing' }],
       artifacts: [{ ...item('tool'), path: 't', host_path: '/t', state: 'stale' }],
@@ -76,11 +77,20 @@ describe('attention', () => {
       pulse: pulse({ running: false, given_up: ['worn'] }),
     });
     expect(found.map(({ severity, subject }) => `${severity} ${subject}`)).toEqual([
-      ...['error service:web', 'error service:worn', 'error check:disk', 'error task:seed', 'error env_file:env', 'error parity_ledger'],
+      ...[
+        'error service:web',
+        'error service:worn',
+        'error service:refused',
+        'error check:disk',
+        'error task:seed',
+        'error env_file:env',
+        'error parity_ledger',
+      ],
       ...['warning service:old', 'warning service:must', 'warning artifact:tool', 'warning bridge:env-bridge', 'warning pulse'],
     ]);
     expect(found[0]).toMatchObject({ message: 'is down: its process is gone', fix: 'skillbox logs --client acme --service web' });
     expect(found[1]?.message).toContain('gave up');
+    expect(found[2]?.fix).toBe('skillbox up --service refused');
     expect(found.every(({ fix }) => fix?.startsWith('skillbox '))).toBe(true);
     expect(attentionOf(nothing)).toEqual([]);
   });
