@@ -23,7 +23,7 @@ export const built = (words: readonly string[], env: Record<string, string>, inp
   run([builtCli, ...words], env, input);
 
 /** Of a box that is down: sandboxes outlive it, and a test that removes its folder would leave them to the machine. */
-export async function endSandboxes(skillbox: (...words: string[]) => Promise<CliResult>): Promise<void> {
+export async function endSandboxes(skillbox: (...words: string[]) => Promise<Pick<CliResult, 'stdout'>>): Promise<void> {
   await skillbox('up', '--service', 'api');
   const { items } = JSON.parse((await skillbox('sandbox', 'list', '--json')).stdout) as { items: { id: string; state: string }[] };
   for (const { id } of items.filter(({ state }) => state !== 'destroyed')) await skillbox('sandbox', 'destroy', id);

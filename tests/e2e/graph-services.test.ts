@@ -9,6 +9,7 @@ import type { DownReport, RuntimeStatus, UpReport } from '@skillbox/protocol';
 import { afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { freePort, smallServer } from '../support/graph.ts';
+import { endSandboxes } from './cli-process.ts';
 
 const root = join(import.meta.dirname, '../..');
 const bin = join(root, 'packages/box/bin/skillbox.js');
@@ -23,8 +24,8 @@ beforeAll(() => {
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'skillbox-services-'));
 });
-afterEach(() => {
-  run('down');
+afterEach(async () => {
+  if (run('down').stdout.includes('lives on')) await endSandboxes(async (...words) => run(...words));
   expect(ours()).toEqual([]);
   rmSync(folder, { recursive: true, force: true });
 });
