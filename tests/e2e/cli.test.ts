@@ -494,9 +494,9 @@ describe('going down', () => {
     expect(run('down').stdout).toContain('No box runs');
   });
 
-  it('a second server in the same folder is refused', async () => {
-    json('up');
-    const second = await start(['serve']).ended;
+  it('a second server in the same folder is refused as such, also on the port of the first', async () => {
+    const { url } = json<{ url: string }>('up');
+    const second = await start(['serve', '--port', new URL(url).port]).ended;
     expect(second).toMatchObject({ code: 5, stderr: expect.stringContaining('Another server uses') });
     expect(run('down').code).toBe(0);
   });

@@ -1,7 +1,7 @@
 /** A running server: opens the box, listens, and goes down in order. */
 
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, createServer as createSocketServer, type Server as SocketServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { BoxError } from '@skillbox/protocol';
 import { type Box, openBox } from '../box.ts';
@@ -37,8 +37,6 @@ const answerGraceMs = 2000;
 const doorLimits = { perCaller: 200, all: 2000 };
 
 export async function startServer(config: Config, log: Logger = createLog(config.logLevel)): Promise<RunningServer> {
-  // Told before anything is opened: a port that is in use is what goes wrong most often.
-  await requireFreePort(config);
   const box = await openBox(config, log);
   const turnstile = createTurnstile(doorLimits);
   const mcp = createMcp(box);
@@ -60,10 +58,14 @@ export async function startServer(config: Config, log: Logger = createLog(config
   endStalledReaders(server, config.bodyTimeout);
   limitConnections(server, mostConnections(config.maxConnections), () => box.metrics.refused.inc({ reason: 'overloaded' }));
   try {
-    await listen(server, config);
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      // The system cuts it to what it allows. A connection for which there is no room is tried again by the caller's system, seconds later.
+      server.listen({ port: config.port, host: config.bind, backlog: 4096 }, resolve);
+    });
   } catch (error) {
     await box.stop();
-    throw error;
+    throw listenError(error as NodeJS.ErrnoException, config);
   }
   const { port } = server.address() as AddressInfo;
   const url = `http://${config.bind.includes(':') ? `[${config.bind}]` : config.bind}:${port}`;
@@ -150,23 +152,9 @@ async function closeWhenIdle(server: Server, closed: Promise<void>): Promise<voi
   clearInterval(nudge);
 }
 
-async function requireFreePort(config: Config): Promise<void> {
-  const probe = createSocketServer();
-  await listen(probe, config);
-  await new Promise((resolve) => probe.close(resolve));
-}
-
-async function listen(server: SocketServer, { bind, port }: Config): Promise<void> {
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      // The system cuts it to what it allows. A connection for which there is no room is tried again by the caller's system, seconds later.
-      server.listen({ port, host: bind, backlog: 4096 }, resolve);
-    });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new BoxError('start_failed', `Port ${port} on ${bind} is in use by another program.`, {
-      hint: 'Choose another with --port or SKILLBOX_API_PORT, or stop what uses it: ss -ltnp.',
-    });
-  }
+function listenError(error: NodeJS.ErrnoException, { bind, port }: Config): Error {
+  if (error.code !== 'EADDRINUSE') return error;
+  return new BoxError('start_failed', `Port ${port} on ${bind} is in use by another program.`, {
+    hint: 'Choose another with --port or SKILLBOX_API_PORT, or stop what uses it: ss -ltnp.',
+  });
 }
