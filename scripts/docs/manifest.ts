@@ -399,6 +399,8 @@ function kindOf(name: string, schema: JsonSchema): string {
   if (schema.type === 'array') {
     const item = asSchema(schema.items);
     if (item.enum) return `list of ${item.enum.map((value) => code(String(value))).join(', ')}`;
+    // A rule of the network: a host as text, or more than that.
+    if (item.$ref) return 'list of text or mappings';
     return item.type === 'object' ? 'list of mappings' : item.type === 'string' ? 'list of text' : 'list of numbers';
   }
   return (
