@@ -193,6 +193,28 @@ describe('bodies', () => {
     expect((await box.json('/v1/skills')).status).toBe(200);
   });
 
+  it.each([
+    ['too large', () => box.key, 413],
+    ['of nobody', () => `sk-${'0'.repeat(48)}`, 401],
+  ])('that are %s are answered to who sends all of it before it reads, and what follows is not heard', async (_what, key, status) => {
+    const size = 64 * 2 ** 20;
+    const head = `POST /v1/skills HTTP/1.1\r\n${hostLine()}\r\nAuthorization: Bearer ${key()}\r\nContent-Type: application/zip\r\nContent-Length: ${size}\r\n\r\n`;
+    const next = `POST /v1/executions HTTP/1.1\r\n${hostLine()}\r\nAuthorization: Bearer ${box.key}\r\nContent-Length: 17\r\n\r\n{"skill":"shell"}`;
+    const runs = async () => (await box.json<{ items: unknown[] }>('/v1/executions')).body.items.length;
+    const before = await runs();
+    const socket = connect(Number(new URL(box.url).port), '127.0.0.1');
+    socket.pause();
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject);
+      socket.write(Buffer.concat([Buffer.from(head), Buffer.alloc(size, 'x'), Buffer.from(next)]), () => resolve());
+    });
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(text.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+    expect(await runs()).toBe(before);
+  });
+
   it('on one connection, what follows a refused body is answered right or not at all', async () => {
     const body = 'x'.repeat(2 * 1024 * 1024);
     const first = `POST /v1/skills HTTP/1.1\r\n${hostLine()}\r\nAuthorization: Bearer ${box.key}\r\nContent-Type: application/zip\r\nContent-Length: ${body.length}\r\n\r\n${body}`;

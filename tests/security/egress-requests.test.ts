@@ -183,6 +183,25 @@ answer([large, many, time.time() - began < 23])`,
   expect(slowestMs).toBeLessThan(2000);
 });
 
+it('tells a client that still sends why it is refused, and reads no body without end', { timeout: 60_000 }, async () => {
+  const told = await egress.python<{ plain: string; late: boolean }>(
+    one.id,
+    `
+import urllib.request, urllib.error
+try: plain = urllib.request.urlopen("http://refused.test/", data=b"x" * 30_000_000, timeout=20).status
+except urllib.error.HTTPError as error: plain = str(error.code) + json.load(error)["error"]
+except OSError as error: plain = repr(error)
+head = "POST http://refused.test/ HTTP/1.1\\r\\nHost: refused.test\\r\\nContent-Length: 100000000000\\r\\n\\r\\n"
+s = socket.create_connection(("127.0.0.1", 3128)); s.settimeout(20); began = time.time()
+try:
+    s.sendall(head.encode())
+    while time.time() - began < 20: s.sendall(b"x" * 1000000)
+except OSError: pass
+answer({"plain": plain, "late": time.time() - began >= 20})`,
+  );
+  expect(told).toEqual({ plain: '403egress_not_allowed', late: false });
+});
+
 it('holds a bounded number of connections, and leaves other sandboxes theirs', { timeout: 60_000 }, async () => {
   const another = await egress.sandbox([host]);
   const { result: held, slowestMs } = await slowestAnswer(

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BoxError } from '@skillbox/protocol';
 import { parseJson } from '../json.ts';
+import { makeLast } from '../last-answer.ts';
 import { formatSize } from '../units.ts';
 import { filePart } from './multipart.ts';
 
@@ -72,11 +73,14 @@ export const bodyOf = (request: IncomingMessage): Buffer | undefined => bodies.g
 const restBytes = 2 ** 20;
 const restMs = 1000;
 
-/**
- * Whether the connection can carry another request. The rest of a small body that was refused is read and dropped: closing a
- * connection on bytes that nobody read resets it, and the answer may be lost with it.
- */
-export function dropRest(request: IncomingMessage): Promise<boolean> {
+/** Whether the connection can carry another request: the rest of a small body that was refused is read and dropped. If not, the answer must end it. */
+export async function dropRest(request: IncomingMessage): Promise<boolean> {
+  const whole = await readRest(request);
+  if (!whole) makeLast(request);
+  return whole;
+}
+
+function readRest(request: IncomingMessage): Promise<boolean> {
   if (request.complete || request.destroyed) return Promise.resolve(request.complete);
   return new Promise((resolve) => {
     let left = restBytes;

@@ -6,6 +6,7 @@ import { getRequestListener } from '@hono/node-server';
 import { BoxError } from '@skillbox/protocol';
 import { type Box, openBox } from '../box.ts';
 import type { Config } from '../config.ts';
+import { hasLastAnswer } from '../last-answer.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { removeServerRecord, writeServerRecord } from '../state.ts';
 import { createApp } from './app.ts';
@@ -124,13 +125,15 @@ function requestListener(box: Box, turnstile: Turnstile, mcp: Mcp): RequestListe
   };
   const inTurn =
     (listener: RequestListener): RequestListener =>
-    (request, response) =>
+    (request, response) => {
+      if (hasLastAnswer(request.socket)) return;
       turnstile.pass(
         request,
         response,
         () => void listener(request, response),
         (error) => void refuse(error, request, response),
       );
+    };
   if (!mayBelongElsewhere(box)) return inTurn(answer);
   return inTurn((request, response) => {
     // Whoever cannot find out answers as well as it can: without the database that is a 503.

@@ -100,6 +100,7 @@ const mostWaiting = 8;
 
 /** One at a time: a connection is one connection to the outside at most, however many requests are sent down it. */
 function inTurn(socket: Duplex, work: () => Promise<void>): void {
+  if (hasLastAnswer(socket)) return;
   const turn = turns.get(socket) ?? { waiting: 0, over: false, last: Promise.resolve() };
   turns.set(socket, turn);
   turn.waiting += 1;
@@ -154,7 +155,7 @@ async function answer(
     exchanges.refused(what, refusal);
     const turn = turns.get(request.socket);
     if (turn) turn.over = true;
-    refuse(response, refusal);
+    refuse(request, response, refusal);
   }
 }
 
@@ -344,22 +345,19 @@ function asRefusal(error: unknown): Refusal {
 
 const bodyOf = ({ reason, message }: Refusal): string => `${JSON.stringify({ error: `egress_${reason}`, message })}\n`;
 
-/** The connection ends with it: what else was sent on it is not read. */
-function refuse(response: ServerResponse, refusal: Refusal): void {
-  if (response.headersSent || response.destroyed) {
+/** The connection ends with it: what else was sent on it is not heard. */
+function refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
+  const { socket } = request;
+  if (response.headersSent || response.destroyed || !socket.writable) {
     response.destroy();
     return;
   }
-  const body = bodyOf(refusal);
-  response.writeHead(refusal.status, {
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(body),
-    Connection: 'close',
-  });
-  response.end(body);
+  request.resume();
+  giveLastAnswer(socket, rawAnswer(refusal.status, refusal, request.method));
 }
 
-function rawAnswer(status: number, refusal: Refusal): string {
+function rawAnswer(status: number, refusal: Refusal, method?: string): string {
   const body = bodyOf(refusal);
-  return `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
+  const head = `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`;
+  return method === 'HEAD' ? head : `${head}${body}`;
 }
