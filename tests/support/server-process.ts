@@ -47,7 +47,18 @@ export interface ServerProcessOptions {
   readonly wrapper?: readonly string[];
 }
 
-export const newStateRoot = (): string => mkdtempSync(join(tmpdir(), 'skillbox-process-'));
+/** Gone with this process, whatever became of the test. */
+export function newStateRoot(): string {
+  if (stateRoots.size === 0)
+    process.once('exit', () => {
+      for (const stateRoot of stateRoots) rmSync(stateRoot, { recursive: true, force: true });
+    });
+  const stateRoot = mkdtempSync(join(tmpdir(), 'skillbox-process-'));
+  stateRoots.add(stateRoot);
+  return stateRoot;
+}
+
+const stateRoots = new Set<string>();
 
 const repository = resolve(import.meta.dirname, '../..');
 const started = new Set<ChildProcess>();
