@@ -1,5 +1,6 @@
 /** How dependencies are installed: once, held to the index, through crashes; and what a run gets of them. With an index of our own. */
 
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BoxEvent, Execution, Page, Sandbox, Tenant } from '@skillbox/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -281,6 +282,7 @@ it(
       expect(list.body.items.filter(({ state }) => state !== 'destroyed' && state !== 'failed')).toEqual([]);
     } finally {
       await second.stop();
+      rmSync(stateRoot, { recursive: true });
     }
   },
   limit,
@@ -289,7 +291,6 @@ it(
 it(
   'the command line follows an installing, shows how it fails and reads its log',
   async () => {
-    const { mkdtempSync, mkdirSync, writeFileSync, rmSync } = await import('node:fs');
     const folder = `${mkdtempSync('/tmp/skillbox-cli-deps-')}`;
     const env = { SKILLBOX_SERVER_URL: box.url, SKILLBOX_API_KEY: box.key, HOME: folder };
     const write = (name: string, packages: string): string => {

@@ -1,6 +1,6 @@
 /** Living sandboxes that stand ready for a create: the life of a pool, and that nothing tells who got one from who did not. */
 
-import { readdirSync, readFileSync, renameSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BoxEvent, HostReport, Page, Sandbox, StaleItem } from '@skillbox/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -253,6 +253,7 @@ describe('in a box of its own', () => {
     await destroy(server, kept.id);
     expect(await server.stop()).toBe(0);
     expect(disksIn(stateRoot)).toEqual([]);
+    rmSync(stateRoot, { recursive: true });
   });
 });
 

@@ -47,18 +47,7 @@ export interface ServerProcessOptions {
   readonly wrapper?: readonly string[];
 }
 
-/** Gone with this process, whatever became of the test. */
-export function newStateRoot(): string {
-  if (stateRoots.size === 0)
-    process.once('exit', () => {
-      for (const stateRoot of stateRoots) rmSync(stateRoot, { recursive: true, force: true });
-    });
-  const stateRoot = mkdtempSync(join(tmpdir(), 'skillbox-process-'));
-  stateRoots.add(stateRoot);
-  return stateRoot;
-}
-
-const stateRoots = new Set<string>();
+export const newStateRoot = (): string => mkdtempSync(join(tmpdir(), 'skillbox-process-'));
 
 const repository = resolve(import.meta.dirname, '../..');
 const started = new Set<ChildProcess>();
