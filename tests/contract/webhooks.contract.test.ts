@@ -146,7 +146,11 @@ describeDatabases('webhooks', (fixture) => {
     await hub.leave();
     const steps = ['sandbox.requested', 'sandbox.ready', 'sandbox.destroyed'];
     for (let index = 0; index < 40; index += 1) for (const step of steps) await host.tell(`s${index}`, step);
-    await until(async () => (await host.webhooks.show('x', 'hub')).state === 'away', 'it to be noticed');
+    const filled = async () => {
+      const { state, pending } = await host.webhooks.show('x', 'hub');
+      return state === 'away' && pending >= 20;
+    };
+    await until(filled, 'it to be noticed, and the outbox to be full');
     const away = await host.webhooks.show('x', 'hub');
     // The outbox is bounded; what comes after it stays where it is, in the table of events.
     expect(away.pending).toBe(20);
