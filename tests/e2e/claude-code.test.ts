@@ -1,24 +1,25 @@
 /** A real agent, Claude Code from npm, finds a skill of the box over MCP and calls it. Its model is a script on this machine. */
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
+import { claudeProgram, quietClaude } from '../support/claude-code.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 import { pythonAnswer } from '../support/skills.ts';
 import { built } from './cli-process.ts';
 
-const claude = join(import.meta.dirname, '../agents/node_modules/.bin/claude');
 const withinMs = 60_000;
 
+let claude: string;
 let box: TestBox;
 let key: string;
 let home: string;
 
 beforeAll(async () => {
-  if (!existsSync(claude)) throw new Error('Claude Code is not there: run scripts/setup.sh test.');
+  claude = claudeProgram();
   box = await startTestBox();
   key = await box.newKey('acme', ['skills:read', 'skills:write', 'executions:run', 'executions:read']);
   home = mkdtempSync(join(tmpdir(), 'skillbox-claude-'));
@@ -66,15 +67,8 @@ const executions = async (): Promise<number> =>
 /** With a home of its own, and nothing it would ask of the world. */
 function run(model: string, args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const env = {
-    ...{
-      PATH: process.env.PATH,
-      HOME: home,
-      LANG: 'C.UTF-8',
-      ANTHROPIC_BASE_URL: model,
-      ANTHROPIC_API_KEY: 'scripted',
-      SKILLBOX_API_KEY: key,
-    },
-    ...{ CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1', ENABLE_TOOL_SEARCH: 'false', MCP_TIMEOUT: '20000' },
+    ...{ PATH: process.env.PATH, HOME: home, LANG: 'C.UTF-8', ANTHROPIC_BASE_URL: model, SKILLBOX_API_KEY: key },
+    ...quietClaude,
   };
   const child = spawn(claude, args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const timer = setTimeout(() => child.kill('SIGKILL'), withinMs);

@@ -1,14 +1,14 @@
 /** A real agent lives in the workspace: Claude Code from npm works there, and asks the box through the tools that are there without a key. */
 
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Sandbox } from '@skillbox/protocol';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestBox, type TestBox } from '../support/box.ts';
+import { claudeProgram, quietClaude } from '../support/claude-code.ts';
 
-const claude = join(import.meta.dirname, '../agents/node_modules/.bin/claude');
 const withinMs = 60_000;
 
 let folder: string;
@@ -16,14 +16,13 @@ let box: TestBox;
 let sandbox: string;
 
 beforeAll(async () => {
-  if (!existsSync(claude)) throw new Error('Claude Code is not there: run scripts/setup.sh test.');
   folder = mkdtempSync(join(tmpdir(), 'skillbox-agent-'));
   const manifest = join(folder, 'skillbox.yaml');
   writeFileSync(manifest, "version: 1\ngraph:\n  services:\n    - { id: web, command: 'exec sleep 600' }\n");
   const stateRoot = join(folder, 'state');
   // As an operator puts it there.
   mkdirSync(join(stateRoot, 'home/.local/bin'), { recursive: true });
-  copyFileSync(claude, join(stateRoot, 'home/.local/bin/claude'));
+  copyFileSync(claudeProgram(), join(stateRoot, 'home/.local/bin/claude'));
   // Nothing inside reaches the host, so the model must be inside too.
   mkdirSync(join(stateRoot, 'workspace'), { recursive: true });
   await build({
@@ -69,15 +68,13 @@ async function ask(tool: string, input: unknown): Promise<string> {
   const { exit_code, stdout, stderr } = await inside(`
     rm -f url; node model.mjs ${tool} '${quoted}' & model=$!
     until [ -s url ]; do sleep 0.1; done
-    export ANTHROPIC_BASE_URL=$(cat url) ANTHROPIC_API_KEY=scripted CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
-    export DISABLE_AUTOUPDATER=1 ENABLE_TOOL_SEARCH=false MCP_TIMEOUT=20000
-    timeout ${withinMs / 1000} claude -p 'Use the tool you have.' --output-format json --allowedTools ${tool}
+    ANTHROPIC_BASE_URL=$(cat url) timeout ${withinMs / 1000} claude -p 'Use the tool you have.' --output-format json --allowedTools ${tool}
     end=$?; kill $model; exit $end`);
   expect(exit_code, `${stdout}\n${stderr}`).toBe(0);
   return (JSON.parse(stdout) as { result: string }).result;
 }
 
 async function inside(cmd: string): Promise<{ exit_code: number | null; stdout: string; stderr: string }> {
-  const body = { cmd, cwd: '/workspace', timeout: '90s' };
+  const body = { cmd, cwd: '/workspace', env: quietClaude, timeout: '90s' };
   return (await box.json<{ exit_code: number | null; stdout: string; stderr: string }>(`/v1/sandboxes/${sandbox}/programs`, { body })).body;
 }

@@ -22,8 +22,12 @@ export function giveAnswerTo(error: NodeJS.ErrnoException, socket: Duplex, answe
   socket.end(answer, () => socket.destroy());
 }
 
-/** Where no parser reads any more, or nobody hears what it reads. */
+/** Where no parser reads any more, or nobody hears what it reads. One that cannot be told anything is closed. */
 export function giveLastAnswer(socket: Duplex, answer: string): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
   given.add(socket);
   socket.end(answer);
   linger(socket);

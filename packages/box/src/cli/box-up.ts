@@ -30,13 +30,14 @@ export const upPolish = {
 export const downPolish = {
   input: downCommand.input,
   async run(context: CliContext, input: Record<string, unknown>): Promise<Outcome> {
-    const outcome = await ownCall(context, downCommand, input, {
-      view: (report, config) => downText(report as DownReport, context.io, { stateRoot: config.stateRoot }),
+    return ownCall(context, downCommand, input, {
+      async view(result, { stateRoot }) {
+        const report = result as DownReport;
+        const text = downText(report, context.io, { stateRoot });
+        if (!isWhole(report)) return text;
+        const { standingSandboxes } = await import('../sandbox/without-server.ts');
+        return [text, ...livingOnText(await standingSandboxes(stateRoot), context.io)].join('\n');
+      },
     });
-    const config = context.config();
-    if (context.io.json || config.serverUrl !== undefined || !isWhole(outcome.value as DownReport)) return outcome;
-    const { standingSandboxes } = await import('../sandbox/without-server.ts');
-    const left = livingOnText(await standingSandboxes(config.stateRoot), context.io);
-    return { ...outcome, text: [outcome.text, left].filter(Boolean).join('\n') };
   },
 };

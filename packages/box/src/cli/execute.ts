@@ -3,7 +3,7 @@
 import { BoxError, exitCodes } from '@skillbox/protocol';
 import type { loadConfig } from '../config.ts';
 import { exitCodeOf, failureBody, failureText } from './failure.ts';
-import { environmentWords, firstWords } from './families.ts';
+import { firstWords } from './families.ts';
 import { settingsOf, wantsJson } from './globals.ts';
 import { createIo, type Io } from './io.ts';
 import type { CliContext, Leaf, Outcome } from './leaf.ts';
@@ -34,14 +34,15 @@ export async function execute(argv: readonly string[]): Promise<number> {
         `${process.stderr.isTTY ? '\r\x1b[K' : ''}${failureText(error, createPaint(colour && process.stderr.isTTY === true))}\n`,
       );
     const exit = exitCodeOf(error);
-    return exit === exitCodes.usage && speaksOfDrift(argv) ? exitCodes.failed : exit;
+    return exit === exitCodes.usage && (await isOfGraph(argv)) ? exitCodes.failed : exit;
   }
 }
 
-/** Commands of the environment end with 2 for drift: a wrong flag or a manifest that cannot be read must not look like it. */
-function speaksOfDrift(argv: readonly string[]): boolean {
+/** Commands of the graph end with 2 for drift: a wrong flag or a manifest that cannot be read must not look like it. */
+async function isOfGraph(argv: readonly string[]): Promise<boolean> {
   const first = argv.find((word) => firstWords.has(word));
-  return first !== undefined && environmentWords.has(first);
+  const { commands } = await import('../commands/registry.ts');
+  return commands.some(({ own, cli }) => own !== undefined && cli?.words.split(' ')[0] === first);
 }
 
 /** First words of commands that are loaded without all the others: what people and agents ask for all day. */

@@ -16,26 +16,6 @@ export const groups: readonly { readonly title: string; readonly words: readonly
 
 export const firstWords: ReadonlySet<string> = new Set(groups.flatMap(({ words }) => words));
 
-/** Of the declared environment: 0 well, 1 an error, 2 drift, 3 a person must give something. */
-export const environmentWords: ReadonlySet<string> = new Set([
-  ...[
-    'describe',
-    'render',
-    'sync',
-    'bootstrap',
-    'up',
-    'down',
-    'restart',
-    'status',
-    'logs',
-    'focus',
-    'context',
-    'pulse',
-    'session',
-    'doctor',
-  ],
-]);
-
 /** First words that stand for several commands. */
 export const familySummaries: Readonly<Record<string, string>> = {
   skill: 'Write, add, find and read skills',

@@ -146,12 +146,14 @@ export const isWhole = ({ services }: Pick<DownReport, 'services'>): boolean =>
   services.some(({ id, result }) => id === api && (result === 'stopped' || result === 'killed'));
 
 /** Sandboxes outlive the server: who stops the box must know that something still runs. */
-export function livingOnText(sandboxes: readonly string[], { paint }: Io): string {
+export function livingOnText(sandboxes: readonly string[], { paint }: Io): string[] {
   const [first] = sandboxes;
-  if (first === undefined) return '';
+  if (first === undefined) return [];
   const some = sandboxes.length === 1 ? `Sandbox ${first} lives on` : `${sandboxes.length} sandboxes live on`;
   const them = sandboxes.length === 1 ? ['it', first] : ['them', 'ID'];
-  return `${paint('yellow', '!')} ${some}, with what runs inside. skillbox up finds ${them[0]} again; then, to end ${them[0]}: skillbox sandbox destroy ${them[1]}`;
+  return [
+    `${paint('yellow', '!')} ${some}, with what runs inside. skillbox up finds ${them[0]} again; then, to end ${them[0]}: skillbox sandbox destroy ${them[1]}`,
+  ];
 }
 
 const serviceMarks: Readonly<Record<ServiceOutcome['result'], Mark>> = {

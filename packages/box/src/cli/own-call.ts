@@ -13,7 +13,7 @@ export interface OwnCallOptions {
   /** Flags of this command that are settings. */
   readonly flags?: Flags;
   /** In the place of the view that the command has. */
-  view?(result: unknown, config: Config): string;
+  view?(result: unknown, config: Config): string | Promise<string>;
 }
 
 /** In this process, unless the flags or the environment name a box to ask. */
@@ -32,7 +32,7 @@ export async function ownCall(
   }
   return withRuntime(context, config, async (runtime) => {
     const result = await own.operate(runtime, command.input.parse(input));
-    return { value: result, text: view ? view(result, config) : viewOf(command.name, result, io, input), exit: own.exit(result) };
+    return { value: result, text: view ? await view(result, config) : viewOf(command.name, result, io, input), exit: own.exit(result) };
   });
 }
 

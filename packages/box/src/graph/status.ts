@@ -12,6 +12,8 @@ import { loadGraph } from './load.ts';
 import { pulse } from './pulse/control.ts';
 import type { Runtime } from './runtime.ts';
 import { serviceStatus } from './services/control.ts';
+import { readServiceRecords } from './services/records.ts';
+import type { Seen } from './services/service-state.ts';
 import { undeclaredServices } from './services/undeclared.ts';
 import { bounded } from './sync/bounded.ts';
 import { fileStates } from './sync/states.ts';
@@ -28,13 +30,12 @@ export async function status(runtime: Runtime, selection: Selection): Promise<Ru
 /** For who has the graph already. */
 export async function graphStatus(runtime: Runtime, graph: Graph): Promise<RuntimeStatus> {
   const { stateRoot } = runtime.config;
-  // One reading of /proc for all of them.
-  const table = readProcessTable();
+  const seen: Seen = { table: readProcessTable(), records: new Map(readServiceRecords(stateRoot).map((record) => [record.id, record])) };
   const [files, tasks, services, undeclared, checks, pulseStatus] = await Promise.all([
     fileStates(runtime, graph),
     taskStates(runtime, graph),
-    bounded(graph.services, atOnce, (service) => serviceStatus(runtime, graph, service, { table, withinMs: lookMs })),
-    undeclaredServices(runtime, graph, table),
+    bounded(graph.services, atOnce, (service) => serviceStatus(runtime, graph, service, { ...seen, withinMs: lookMs })),
+    undeclaredServices(runtime, graph, seen),
     checkStatuses(runtime, graph, lookMs),
     pulse(runtime),
   ]);

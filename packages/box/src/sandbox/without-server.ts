@@ -59,7 +59,8 @@ export async function reachGuest(stateRoot: string, sandbox: string): Promise<St
 export async function standingSandboxes(stateRoot: string): Promise<string[]> {
   const known = [livingFolder(stateRoot), dockerFolder(stateRoot)].flatMap((folder) => (existsSync(folder) ? readdirSync(folder) : []));
   const found = [...new Set(known)].map(async (sandbox) => {
-    const guest = await reachGuest(stateRoot, sandbox);
+    // One that cannot be asked is there.
+    const guest = await reachGuest(stateRoot, sandbox).catch(() => sandbox);
     return guest === undefined || guest === 'gone' ? [] : [sandbox];
   });
   return (await Promise.all(found)).flat();

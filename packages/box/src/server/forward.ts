@@ -9,9 +9,10 @@ import { type Duplex, pipeline, Readable } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { BoxError } from '@skillbox/protocol';
 import type { Box } from '../box.ts';
+import { rawHead } from '../raw-head.ts';
 import { messagesOf, orBrokenOff } from './broken-off.ts';
 import { errorAnswer } from './errors.ts';
-import { rawHead, requestIdOf, withoutHops } from './http-heads.ts';
+import { requestIdOf, withoutHops } from './http-heads.ts';
 import { insiderOf } from './insiders.ts';
 import { type Owner, ownerOf, targetOf } from './owner.ts';
 

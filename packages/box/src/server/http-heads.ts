@@ -27,11 +27,3 @@ export function originOf({ config }: Box, request: IncomingMessage): string {
   const host = request.headers.host ?? '';
   return /^[\w.:[\]-]{1,255}$/.test(host) ? `http://${host}` : '';
 }
-
-/** A head for a connection that Node has handed over. */
-export function rawHead(status: number, reason: string, headers: OutgoingHttpHeaders): string {
-  const lines = Object.entries(headers).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).flatMap((item) => (item === undefined ? [] : [`${name}: ${item}`])),
-  );
-  return `HTTP/1.1 ${status} ${reason.replace(/[^\x20-\x7e]/g, '')}\r\n${lines.map((line) => `${line.replace(/[\r\n]/g, '')}\r\n`).join('')}\r\n`;
-}

@@ -5,6 +5,7 @@ import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ErrorBody, type ErrorCode, errorKinds } from '@skillbox/protocol';
 import { giveAnswerTo, hasLastAnswer } from '../last-answer.ts';
+import { rawHead } from '../raw-head.ts';
 
 /** For a request line or Host header that makes no address. */
 export function malformedAnswer(): Response {
@@ -31,15 +32,14 @@ export function answerMalformed(server: Server): void {
 export function rawAnswer(status: number, kind: ErrorCode, message: string, retryAfter?: number): string {
   const body = bodyOf(kind, message);
   const text = JSON.stringify(body);
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    `X-Request-ID: ${body.request_id}`,
-    ...(retryAfter === undefined ? [] : [`Retry-After: ${retryAfter}`]),
-    'Connection: close',
-  ];
-  return `${head.join('\r\n')}\r\n\r\n${text}`;
+  const head = rawHead(status, STATUS_CODES[status] ?? '', {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(text),
+    'X-Request-ID': body.request_id,
+    'Retry-After': retryAfter,
+    Connection: 'close',
+  });
+  return `${head}${text}`;
 }
 
 type Fault = readonly [status: number, kind: ErrorCode, message: string];

@@ -14,11 +14,12 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import { BoxError, keyPattern, sandboxIdPattern } from '@skillbox/protocol';
 import type { Box } from '../box.ts';
+import { rawHead } from '../raw-head.ts';
 import { checkPreviewToken, previewLinkMs } from '../sandbox/preview-link.ts';
 import { authenticate, requireScope } from './auth.ts';
 import { sandboxOfHost } from './e2b/hosts.ts';
 import { errorAnswer } from './errors.ts';
-import { rawHead, requestIdOf, withoutHops } from './http-heads.ts';
+import { requestIdOf, withoutHops } from './http-heads.ts';
 
 export interface PreviewTarget {
   readonly sandbox: string;

@@ -9,13 +9,13 @@ import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
 import type { Box } from '../box.ts';
+import { rawHead } from '../raw-head.ts';
 import type { Program } from '../sandbox/living.ts';
 import { metricsHistory } from '../sandbox/metrics-history.ts';
 import { homeFolder, programSpec } from '../sandbox/programs.ts';
 import { authenticate, requireScope } from './auth.ts';
 import { errorAnswer } from './errors.ts';
 import { passOnUpgrade } from './forward.ts';
-import { rawHead } from './http-heads.ts';
 import { previewTarget, upgradePreview } from './preview.ts';
 
 /** What a slow reader may leave unread before the program has to wait. */

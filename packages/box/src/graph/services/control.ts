@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BoxError, type Fault, type ServiceOutcome, type ServiceStatus, type StartMode } from '@skillbox/protocol';
 import type { Ending } from '../../process/endings.ts';
 import { rotateLog, sizeOfFile, tailOfFile } from '../../process/log-file.ts';
-import type { ProcessTable } from '../../process/table.ts';
 import type { EndOfTree } from '../../process/tree.ts';
 import { formatDuration } from '../../units.ts';
 import type { Graph, Selection, Service } from '../graph.ts';
@@ -19,7 +18,7 @@ import { faultOf, faultOfError, noLongerWanted, outcome } from './outcome.ts';
 import { commandMissing, isManaged, requireMode, requireStartable } from './preconditions.ts';
 import { readServiceRecord, type ServiceRecord, writeServiceRecord } from './records.ts';
 import { definitionOf, type Running, runningOf } from './running.ts';
-import { statusOf } from './service-state.ts';
+import { type Look, statusOf } from './service-state.ts';
 import { endRecorded } from './stop.ts';
 
 export interface StartOptions {
@@ -103,13 +102,7 @@ export async function stopService(
   return outcome(service.id, end, since, { pid });
 }
 
-/** `table`: for who looks at many; `withinMs`: the most that one look at its health may take. */
-export async function serviceStatus(
-  runtime: Runtime,
-  graph: Graph,
-  service: Service,
-  look: { readonly table?: ProcessTable; readonly withinMs?: number } = {},
-): Promise<ServiceStatus> {
+export async function serviceStatus(runtime: Runtime, graph: Graph, service: Service, look: Look = {}): Promise<ServiceStatus> {
   return service.own === 'api' ? apiStatus(runtime, service) : statusOf(runtime, graph, service, look);
 }
 

@@ -48,15 +48,10 @@ export function readServiceRecord(stateRoot: string, id: string): ServiceRecord 
 
 /** By id. */
 export function readServiceRecords(stateRoot: string): ServiceRecord[] {
-  return recordedServices(stateRoot).flatMap((id) => readServiceRecord(stateRoot, id) ?? []);
-}
-
-/** Ids of all that have a record. */
-export function recordedServices(stateRoot: string): string[] {
   return namesIn(recordFolder(stateRoot))
     .filter((name) => name.endsWith('.json'))
-    .map((name) => name.slice(0, -'.json'.length))
-    .sort();
+    .sort()
+    .flatMap((name) => readServiceRecord(stateRoot, name.slice(0, -'.json'.length)) ?? []);
 }
 
 export function writeServiceRecord(stateRoot: string, record: ServiceRecord): void {

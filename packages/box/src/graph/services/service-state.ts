@@ -11,8 +11,14 @@ import { isManaged } from './preconditions.ts';
 import { readServiceRecord, type ServiceRecord } from './records.ts';
 import { definitionOf, type Running, runningOf } from './running.ts';
 
-export interface Look {
-  readonly table?: ProcessTable;
+/** Read once, for who looks at many. */
+export interface Seen {
+  readonly table: ProcessTable;
+  readonly records: ReadonlyMap<string, ServiceRecord>;
+}
+
+export interface Look extends Partial<Seen> {
+  /** The most that one look at its health may take. */
   readonly withinMs?: number;
 }
 
@@ -20,7 +26,7 @@ type Found = Pick<ServiceStatus, 'state' | 'healthy' | 'detail'>;
 
 export async function statusOf(runtime: Runtime, graph: Graph, service: Service, look: Look): Promise<ServiceStatus> {
   const { stateRoot } = runtime.config;
-  const recorded = readServiceRecord(stateRoot, service.id);
+  const recorded = look.records ? look.records.get(service.id) : readServiceRecord(stateRoot, service.id);
   // A service of the same name that another client has is not this one.
   const record = recorded?.client === service.client ? recorded : undefined;
   const running = await runningOf(runtime, service, record, look.table);

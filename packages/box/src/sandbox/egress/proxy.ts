@@ -9,6 +9,7 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { giveAnswerTo, giveLastAnswer, hasLastAnswer } from '../../last-answer.ts';
+import { rawHead } from '../../raw-head.ts';
 import type { AddressGuard } from './addresses.ts';
 import type { Audit, Who } from './audit.ts';
 import { createExchanges, type Exchange, type Exchanges, facts } from './exchanges.ts';
@@ -275,8 +276,7 @@ async function answerConnect(
     exchange?.end((error as Error).message);
     const refusal = asRefusal(error);
     exchanges.refused(what, refusal);
-    if (client.writable) giveLastAnswer(client, rawAnswer(refusal.status, refusal));
-    else client.destroy();
+    giveLastAnswer(client, rawAnswer(refusal.status, refusal));
   }
 }
 
@@ -347,17 +347,20 @@ const bodyOf = ({ reason, message }: Refusal): string => `${JSON.stringify({ err
 
 /** The connection ends with it: what else was sent on it is not heard. */
 function refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
-  const { socket } = request;
-  if (response.headersSent || response.destroyed || !socket.writable) {
+  if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
   request.resume();
-  giveLastAnswer(socket, rawAnswer(refusal.status, refusal, request.method));
+  giveLastAnswer(request.socket, rawAnswer(refusal.status, refusal, request.method));
 }
 
 function rawAnswer(status: number, refusal: Refusal, method?: string): string {
   const body = bodyOf(refusal);
-  const head = `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`;
+  const head = rawHead(status, 'Refused', {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  });
   return method === 'HEAD' ? head : `${head}${body}`;
 }
